@@ -1,0 +1,150 @@
+/**
+ * READ SECOND. The contract that every folder shares.
+ *
+ * An Exchange is one request under way, whatever the era and whichever side asked. It passes a stack of layers,
+ * `audit(resolve(policy(limits(dispatch))))`, built in `proxy.ts`. A layer is a function around the next handler; the
+ * types say what it needs and what it adds, so a stack in the wrong order, or without policy, does not compile.
+ */
+import type { Frame } from "./wire/frame.ts";
+import type { MethodRow } from "./wire/methods.ts";
+
+/** Which list of the catalogue a thing belongs to; also the key of a policy rule (`tools`, `prompts`, `resources`). */
+export type ItemKind = "tool" | "prompt" | "resource";
+
+/** Who is behind an exchange: the host's session, as policy and audit see it. */
+export interface Caller {
+  /** Our own id of the downstream session; unguessable, for the audit record. */
+  readonly session: string;
+  readonly client: { readonly name: string; readonly version: string };
+  /** Name of the token or subject that authenticated; undefined on stdio. */
+  readonly principal: string | undefined;
+  /** The revision negotiated on the downstream leg, "2025-11-25" and before in the legacy era. */
+  readonly revision: string;
+  readonly era: "legacy" | "modern";
+}
+
+/** The only cancellation channel. Lighter than AbortSignal (one per call, on the hot path), with the same meaning. */
+export class Cancellation {
+  #reason: string | undefined;
+  #listeners: Set<(reason: string) => void> | undefined;
+
+  get cancelled(): boolean {
+    return this.#reason !== undefined;
+  }
+  /** Why, once it is cancelled. */
+  get reason(): string | undefined {
+    return this.#reason;
+  }
+  /** Runs `listener` once when cancelled, at once if it already is. Returns a function that takes the listener back. */
+  onCancel(listener: (reason: string) => void): () => void {
+    if (this.#reason !== undefined) {
+      listener(this.#reason);
+      return () => {};
+    }
+    this.#listeners ??= new Set();
+    const listeners = this.#listeners;
+    listeners.add(listener);
+    return () => listeners.delete(listener);
+  }
+  /** Idempotent; the first reason stands. */
+  cancel(reason: string): void {
+    if (this.#reason !== undefined) return;
+    this.#reason = reason;
+    const listeners = this.#listeners;
+    this.#listeners = undefined;
+    if (listeners) for (const listener of listeners) listener(reason);
+  }
+}
+
+/** What a decision was and which rule made it (interface.md, audit field `decision`). */
+export interface Decision {
+  readonly effect: "allow" | "deny";
+  /** Where the rule is written: "rules[2]", "default", "mcpServers.files.tools.deny", … */
+  readonly rule: string;
+  readonly reason?: string;
+}
+
+/** The mutable part of an exchange: layers note what they learnt, audit writes it once. Times are performance.now() ms. */
+export interface Trail {
+  readonly startedAt: number;
+  /** Key of the server, once resolved. */
+  server: string | undefined;
+  /** Original name or URI at the server. */
+  name: string | undefined;
+  /** Name or URI that the host used. */
+  publicName: string | undefined;
+  decision: Decision | undefined;
+  /** Time spent waiting in the server's queue. */
+  queuedMs: number;
+  /** When the request was written to the server, and when its answer (or end) came. */
+  sentAt: number | undefined;
+  answeredAt: number | undefined;
+}
+
+export function newTrail(): Trail {
+  return {
+    startedAt: performance.now(),
+    server: undefined,
+    name: undefined,
+    publicName: undefined,
+    decision: undefined,
+    queuedMs: 0,
+    sentAt: undefined,
+    answeredAt: undefined,
+  };
+}
+
+/** One request under way. */
+export interface Exchange {
+  readonly direction: "toServer" | "toHost";
+  /** The request exactly as it arrived. `frame.kind` is "request". */
+  readonly frame: Frame;
+  readonly row: MethodRow;
+  readonly caller: Caller;
+  readonly cancellation: Cancellation;
+  readonly trail: Trail;
+  /**
+   * The way back for progress, present only if the asker gave a token. Takes the peer's `notifications/progress` frame;
+   * the leg puts the asker's own token into it and drops what does not increase.
+   */
+  readonly progress: ((notification: Frame) => void) | undefined;
+  /** direction "toHost": the server that asks. */
+  readonly server: string | undefined;
+}
+
+/** Where an exchange goes. */
+export type Target =
+  /** One item of one server. `original` is the name or URI that the server knows; `rewrite` replaces it in the params. */
+  | { readonly type: "item"; readonly server: string; readonly kind: ItemKind; readonly original: string; readonly item: PolicyItem }
+  /** Every server contributes (lists), or Switchyard answers for all. */
+  | { readonly type: "all" }
+  /** The host's user or the host itself (sampling, elicitation, roots), asked by `server`. */
+  | { readonly type: "host"; readonly server: string };
+
+/** What policy may look at of an item: its place and its definition, parsed on demand. */
+export interface PolicyItem {
+  readonly server: string;
+  readonly kind: ItemKind;
+  /** Original name, or URI, or URI template. */
+  readonly original: string;
+}
+
+export interface Resolved extends Exchange {
+  readonly target: Target;
+}
+
+declare const permit: unique symbol;
+/** Proof that policy has let the exchange through; only `pipeline/policy` makes one. */
+export interface Permitted extends Resolved {
+  readonly [permit]: true;
+}
+
+/**
+ * The answer to an exchange: a response frame whose id is still the one of the leg it came from (or 0 if we made it).
+ * The leg towards the asker splices the asker's id in. A JSON-RPC error of the other side is such a frame too;
+ * an error of our own is thrown as a Fault.
+ */
+export type Answer = Frame;
+
+export type Handler<E extends Exchange> = (exchange: E) => Promise<Answer>;
+export type Layer<Outer extends Exchange, Inner extends Exchange = Outer> = (next: Handler<Inner>) => Handler<Outer>;

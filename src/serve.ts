@@ -1,0 +1,73 @@
+/** `switchyard serve` on stdio: one host on stdin and stdout, from the first byte to the last child process. */
+import type { Readable, Writable } from "node:stream";
+import { StdioHostLeg } from "./downstream/stdio.ts";
+import { Proxy, type ProxyOptions, within } from "./proxy.ts";
+import { killAllGroupsSync } from "./upstream/legs/kill.ts";
+
+export interface ServeOptions extends ProxyOptions {
+  readonly input: Readable;
+  readonly output: Writable;
+}
+
+type Ending = "eof" | "broken" | "SIGTERM" | "SIGINT" | "SIGHUP" | "crash";
+
+const SIGNALS = ["SIGTERM", "SIGINT", "SIGHUP"] as const;
+/** Answers that are still on their way out may take this long at the end. */
+const FLUSH_MS = 3000;
+
+/** Resolves with the exit code once everything is stopped and written out: 0 on EOF or a signal, 1 after a crash. */
+export function startServe(options: ServeOptions): Promise<number> {
+  const { config, log, input, output } = options;
+  return new Promise((resolve) => {
+    let ending: Ending | undefined;
+    const leg = new StdioHostLeg({
+      input,
+      output,
+      maxMessageBytes: config.maxMessageBytes,
+      onPressure: (pressed) => proxy.pressed(pressed),
+      onGone: (why) => end(why),
+    });
+    const proxy = new Proxy(options, (chunks) => leg.write(chunks));
+
+    const end = (why: Ending): void => {
+      // A second signal, or a host that dies while we drain, shortens the rest.
+      if (ending !== undefined) {
+        if (why !== "eof") hurry();
+        return;
+      }
+      ending = why;
+      log.info({ why }, "shutting down");
+      void finish(why);
+    };
+    let hurry: () => void = () => {};
+    const hurried = new Promise<void>((done) => {
+      hurry = done;
+    });
+
+    const finish = async (why: Ending): Promise<void> => {
+      // Nobody is left to read an answer when the pipe is broken; else requests in flight may end.
+      if (why !== "broken" && why !== "crash") {
+        await within(config.timeouts.drainMs, Promise.race([proxy.session.drain(), hurried]));
+      }
+      await Promise.all([within(FLUSH_MS, leg.flushed()), proxy.close()]);
+      leg.close();
+      for (const signal of SIGNALS) process.off(signal, onSignal);
+      process.off("uncaughtException", onCrash);
+      process.off("unhandledRejection", onCrash);
+      resolve(why === "crash" ? 1 : 0);
+    };
+
+    const onSignal = (signal: NodeJS.Signals): void => end(signal as Ending);
+    const onCrash = (error: unknown): void => {
+      log.error({ error: String(error), stack: error instanceof Error ? error.stack : undefined }, "unexpected fault");
+      end("crash");
+    };
+    for (const signal of SIGNALS) process.on(signal, onSignal);
+    process.on("uncaughtException", onCrash);
+    process.on("unhandledRejection", onCrash);
+    process.on("exit", killAllGroupsSync);
+
+    proxy.start();
+    leg.serve(proxy.session);
+  });
+}

@@ -1,0 +1,397 @@
+/**
+ * One server, as long as Switchyard runs: starts it, shakes hands, sends requests, notices when it is gone and brings it
+ * back. States: idle → connecting → ready → (backoff → connecting …) → draining → closed; "needs-login" is a parked state.
+ * A server in trouble never delays another: each connection has its own attempt and its own back-off.
+ */
+import type { ServerConfig } from "../config/types.ts";
+import { Fault } from "../errors.ts";
+import type { Answer, Cancellation } from "../exchange.ts";
+import type { Log } from "../log.ts";
+import type { Frame } from "../wire/frame.ts";
+import { type Leg, type LegClosed, LegError } from "../wire/leg.ts";
+import { requestFrame } from "../wire/splice.ts";
+import { splice } from "../wire/splice.ts";
+import { backoffMs } from "./backoff.ts";
+import { type HostView, type ServerHello, initializeParams, readHello } from "./handshake.ts";
+import { type Question, Questions } from "./questions.ts";
+import { type RequestSpec, Requests, faultOf } from "./requests.ts";
+
+export type ConnectionState = "idle" | "connecting" | "ready" | "backoff" | "needs-login" | "draining" | "closed";
+
+export interface ConnectionOptions {
+  readonly server: ServerConfig;
+  readonly version: string;
+  readonly log: Log;
+  createLeg(): Leg;
+  /** The handshake is done: for the first time, or again (a restarted process, a renewed HTTP session). */
+  onReady(connection: Connection): void;
+  /** The server is gone, or an attempt to reach it failed. */
+  onDown(connection: Connection): void;
+  onNotification(connection: Connection, frame: Frame): void;
+  onQuestion(connection: Connection, question: Question): Promise<Answer>;
+}
+
+/** Why the last attempt failed and at which step: one line a server in log and reports. */
+export interface Trouble {
+  readonly stage: "spawn" | "initialize" | "auth" | "lost";
+  readonly reason: string;
+  readonly nextRetryMs: number | undefined;
+}
+
+/** A connection that served this long was a healthy one: the next failure starts counting anew. */
+const HEALTHY_MS = 10_000;
+const RESENDS = 2;
+
+export class Connection {
+  readonly server: ServerConfig;
+  readonly #options: ConnectionOptions;
+  readonly #requests: Requests;
+  readonly #questions: Questions;
+  #state: ConnectionState = "idle";
+  #leg: Leg | undefined;
+  /** Counts legs and HTTP sessions: what belongs to an older one is stale. */
+  #generation = 0;
+  #host: HostView | undefined;
+  #hostKnown: Promise<void>;
+  #greeted: () => void = () => {};
+  #hello: ServerHello | undefined;
+  #trouble: Trouble | undefined;
+  #failures = 0;
+  #served = false;
+  #readyAt = 0;
+  #connectMs: number | undefined;
+  #retry: NodeJS.Timeout | undefined;
+  #settled: Promise<void>;
+  #settle: () => void = () => {};
+  #renewal: Promise<void> | undefined;
+  #paused = false;
+
+  constructor(options: ConnectionOptions) {
+    this.server = options.server;
+    this.#options = options;
+    this.#requests = new Requests(options.server.name);
+    this.#questions = new Questions(
+      (question) => options.onQuestion(this, question),
+      (chunks, kind) => this.#tell(chunks, kind),
+    );
+    this.#hostKnown = new Promise((resolve) => {
+      this.#greeted = resolve;
+    });
+    this.#settled = new Promise((resolve) => {
+      this.#settle = resolve;
+    });
+  }
+
+  get name(): string {
+    return this.server.name;
+  }
+  get state(): ConnectionState {
+    return this.#state;
+  }
+  get hello(): ServerHello | undefined {
+    return this.#hello;
+  }
+  get trouble(): Trouble | undefined {
+    return this.#trouble;
+  }
+  get connectMs(): number | undefined {
+    return this.#connectMs;
+  }
+  /** Resolves when the attempt under way has succeeded or failed; at once if there is none. */
+  settled(): Promise<void> {
+    return this.#state === "connecting" ? this.#settled : Promise.resolve();
+  }
+
+  /** Spawns or dials at once; the handshake follows when the host is known. */
+  start(): void {
+    if (this.#state === "idle") void this.#attempt();
+  }
+
+  /** The host's capabilities are known: servers may be told of them. */
+  greet(host: HostView): void {
+    this.#host = host;
+    this.#greeted();
+  }
+
+  /** Sends a request and resolves with its response frame; rejects with a Fault. */
+  request(spec: RequestSpec): Promise<Frame> {
+    if (this.#state !== "ready") return this.#requestLater(spec);
+    const generation = this.#generation;
+    this.#served = true;
+    return this.#requests.send(this.#leg!, generation, spec).catch((error: unknown) => this.#again(spec, generation, error, 1));
+  }
+
+  /** Sends a notification if the server is there; a server that is not has nothing to be told. */
+  notify(chunks: readonly Buffer[]): void {
+    if (this.#state === "ready") this.#tell(chunks, "notification");
+  }
+
+  pause(): void {
+    this.#paused = true;
+    this.#leg?.pause();
+  }
+  resume(): void {
+    this.#paused = false;
+    this.#leg?.resume();
+  }
+
+  /** Ends the server in order (see Leg.close). */
+  async close(graceMs: number): Promise<void> {
+    if (this.#state === "closed") return;
+    this.#state = "draining";
+    clearTimeout(this.#retry);
+    this.#greeted();
+    await this.#leg?.close(graceMs);
+    this.#state = "closed";
+    this.#requests.lost({ reason: "was stopped", expected: true });
+    this.#questions.endAll("the server was stopped");
+    this.#settle();
+  }
+
+  // --- connecting -----------------------------------------------------------------------------------------------------
+
+  async #attempt(): Promise<void> {
+    this.#state = "connecting";
+    this.#hello = undefined;
+    this.#generation += 1;
+    const generation = this.#generation;
+    const startedAt = performance.now();
+    const leg = this.#options.createLeg();
+    this.#leg = leg;
+    if (this.#paused) leg.pause();
+    let stage: Trouble["stage"] = "spawn";
+    let gone: (why: LegClosed) => void = () => {};
+    const closed = new Promise<LegClosed>((resolve) => {
+      gone = resolve;
+    });
+    const opened = leg.open({
+      frame: (frame) => {
+        if (this.#leg === leg) this.#incoming(frame);
+      },
+      failed: (id, error) => {
+        if (this.#leg === leg) this.#requests.failed(id, error);
+      },
+      closed: (why) => {
+        gone(why);
+        if (this.#leg === leg) this.#lost(leg, why);
+      },
+    });
+    const fatal = closed.then((why) => {
+      throw new LegError(why.needsLogin ? "unauthorized" : "closed", describe(why), { delivered: "unknown" });
+    });
+    fatal.catch(() => {});
+    try {
+      await Promise.race([this.#within(opened, startedAt), fatal]);
+      await Promise.race([this.#hostKnown, fatal]);
+      if (this.#state !== "connecting") return;
+      stage = "initialize";
+      await Promise.race([this.#within(this.#handshake(leg, generation), performance.now()), fatal]);
+    } catch (error) {
+      if (this.#leg !== leg || this.#state !== "connecting") return;
+      return this.#failed(leg, stage, error);
+    }
+    if (this.#leg === leg && this.#state === "connecting") {
+      this.#connectMs = performance.now() - startedAt;
+      this.#becomeReady();
+    }
+  }
+
+  async #handshake(leg: Leg, generation: number): Promise<void> {
+    const init = requestFrame("initialize", initializeParams(this.#host!, this.#options.version));
+    const answer = await this.#requests.send(leg, generation, {
+      method: "initialize",
+      compose: (id) => splice(init.bytes, [{ start: init.idStart, end: init.idEnd, text: String(id) }]),
+      cancellation: undefined,
+      timeouts: undefined,
+    });
+    if (answer.isError) {
+      const { code, message, data } = answer.body() as { code?: unknown; message?: unknown; data?: unknown };
+      const more = data === undefined ? "" : ` ${JSON.stringify(data)}`;
+      throw new Fault("SERVER_UNAVAILABLE", `it refused initialize: ${String(code)} ${String(message)}${more}`);
+    }
+    const hello = readHello(answer.body());
+    if (typeof hello === "string") throw new Fault("SERVER_UNAVAILABLE", hello);
+    this.#hello = hello;
+    leg.negotiated?.(hello.revision);
+    const text = '{"jsonrpc":"2.0","method":"notifications/initialized"}';
+    leg.send({ chunks: [Buffer.from(text)], kind: "notification", method: "notifications/initialized" });
+  }
+
+  #becomeReady(): void {
+    this.#state = "ready";
+    this.#trouble = undefined;
+    this.#readyAt = performance.now();
+    this.#served = false;
+    const { name, version } = this.#hello!.info;
+    const fields = { server: this.name, revision: this.#hello!.revision, serverInfo: `${name} ${version}` };
+    this.#options.log.info({ ...fields, ms: Math.round(this.#connectMs ?? 0) }, "server ready");
+    this.#options.onReady(this);
+    this.#newSettled();
+  }
+
+  #failed(leg: Leg, stage: Trouble["stage"], error: unknown): void {
+    const login = error instanceof LegError && error.reason === "unauthorized";
+    const reason = error instanceof Error ? error.message : String(error);
+    this.#leg = undefined;
+    this.#questions.endAll("the server is gone");
+    void leg.close(1000);
+    this.#failures += 1;
+    if (login) {
+      this.#state = "needs-login";
+      this.#trouble = { stage: "auth", reason, nextRetryMs: undefined };
+      this.#options.log.error({ server: this.name, stage: "auth", reason }, "server needs a login and is parked until then");
+    } else {
+      this.#backOff(stage, reason);
+    }
+    this.#options.onDown(this);
+    this.#newSettled();
+  }
+
+  #backOff(stage: Trouble["stage"], reason: string): void {
+    const nextRetryMs = backoffMs(this.#failures);
+    this.#state = "backoff";
+    this.#trouble = { stage, reason, nextRetryMs };
+    this.#options.log.error({ server: this.name, stage, reason, nextRetryMs }, "server not available");
+    this.#retry = setTimeout(() => void this.#attempt(), nextRetryMs);
+    this.#retry.unref();
+  }
+
+  /**
+   * The leg ended under us. A server that was healthy is brought back at once, and calls that come meanwhile wait for
+   * that one attempt; one that keeps dying is retried with back-off.
+   */
+  #lost(leg: Leg, why: LegClosed): void {
+    this.#requests.lost(why);
+    this.#questions.endAll("the server is gone");
+    if (this.#state !== "ready") return;
+    this.#leg = undefined;
+    void leg.close(1000);
+    const reason = describe(why);
+    if (this.#served || performance.now() - this.#readyAt > HEALTHY_MS) this.#failures = 0;
+    this.#failures += 1;
+    if (this.#failures === 1) {
+      this.#trouble = { stage: "lost", reason, nextRetryMs: 0 };
+      this.#options.log.warn({ server: this.name, reason }, "server lost, starting it again");
+      void this.#attempt();
+    } else {
+      this.#backOff("lost", reason);
+    }
+    this.#options.onDown(this);
+  }
+
+  /** HTTP 404 on our session: one new handshake on the same leg, however many requests met it (spec.md §1.17). */
+  #renew(generation: number): Promise<void> {
+    if (this.#generation !== generation) return this.#renewal ?? this.settled();
+    this.#generation += 1;
+    this.#state = "connecting";
+    this.#questions.endAll("the server's session is gone");
+    const leg = this.#leg!;
+    const startedAt = performance.now();
+    this.#options.log.warn({ server: this.name }, "server lost its session, opening another");
+    this.#renewal = this.#within(this.#handshake(leg, this.#generation), startedAt).then(
+      () => {
+        if (this.#leg === leg && this.#state === "connecting") this.#becomeReady();
+      },
+      (error: unknown) => {
+        if (this.#leg === leg && this.#state === "connecting") this.#failed(leg, "initialize", error);
+      },
+    );
+    return this.#renewal;
+  }
+
+  /** Rejects when `connectMs` is over; the attempt itself is then dropped by its caller. */
+  #within<T>(work: Promise<T>, startedAt: number): Promise<T> {
+    const { connectMs } = this.server.timeouts;
+    return new Promise((resolve, reject) => {
+      const left = Math.max(1, connectMs - (performance.now() - startedAt));
+      const timer = setTimeout(() => {
+        reject(new Fault("DEADLINE_EXCEEDED", `no answer within ${connectMs} ms (timeouts.connectMs)`));
+      }, left);
+      work.then(resolve, reject).finally(() => clearTimeout(timer));
+    });
+  }
+
+  #newSettled(): void {
+    this.#settle();
+    this.#settled = new Promise((resolve) => {
+      this.#settle = resolve;
+    });
+  }
+
+  // --- requests -------------------------------------------------------------------------------------------------------
+
+  async #requestLater(spec: RequestSpec): Promise<Frame> {
+    if (this.#state === "connecting") await settledOrCancelled(this.#settled, spec.cancellation);
+    if (this.#state !== "ready") throw this.unavailable();
+    return this.request(spec);
+  }
+
+  /** Sends again only what certainly was not taken. */
+  async #again(spec: RequestSpec, generation: number, error: unknown, resends: number): Promise<Frame> {
+    if (!(error instanceof LegError)) throw error;
+    const fault = faultOf(this.name, spec.method, error);
+    if (error.delivered !== "no" || resends > RESENDS) throw fault;
+    if (error.reason === "session-lost") await settledOrCancelled(this.#renew(generation), spec.cancellation);
+    else if (error.reason === "closed" && this.#state === "connecting") await settledOrCancelled(this.#settled, spec.cancellation);
+    else throw fault;
+    if (this.#state !== "ready") throw this.unavailable();
+    const next = this.#generation;
+    return this.#requests.send(this.#leg!, next, spec).catch((again: unknown) => this.#again(spec, next, again, resends + 1));
+  }
+
+  /** Why nothing can be sent right now. */
+  unavailable(): Fault {
+    const { reason, nextRetryMs, stage } = this.#trouble ?? { reason: "it is not connected", nextRetryMs: undefined, stage: "lost" };
+    const detail = { server: this.name, retrySafe: true, data: { state: this.#state, stage } };
+    if (this.#state === "needs-login") return new Fault("NEEDS_LOGIN", `server "${this.name}" needs a login: ${reason}`, detail);
+    if (this.#state === "closed" || this.#state === "draining") {
+      return new Fault("SERVER_CLOSED", `server "${this.name}" was stopped`, detail);
+    }
+    const next = nextRetryMs === undefined ? "" : `; it is tried again within ${Math.ceil(nextRetryMs / 1000)} s`;
+    return new Fault("SERVER_UNAVAILABLE", `server "${this.name}" is not available: ${reason}${next}`, detail);
+  }
+
+  #incoming(frame: Frame): void {
+    if (frame.kind === "response") {
+      if (!this.#requests.answer(frame)) {
+        this.#options.log.debug({ server: this.name, id: frame.idText }, "a late or unknown answer was dropped");
+      }
+    } else if (frame.kind === "request") {
+      this.#questions.ask(frame);
+    } else if (frame.method === "notifications/progress") {
+      if (!this.#requests.progress(frame)) {
+        this.#options.log.debug({ server: this.name }, "progress for no request in flight was dropped");
+      }
+    } else if (frame.method === "notifications/cancelled") {
+      this.#questions.cancelled(frame.text("requestId"), frame.string("reason") ?? "cancelled by the server");
+    } else {
+      this.#options.onNotification(this, frame);
+    }
+  }
+
+  #tell(chunks: readonly Buffer[], kind: "response" | "notification"): void {
+    try {
+      this.#leg?.send({ chunks, kind });
+    } catch (error) {
+      if (!(error instanceof LegError)) throw error;
+      this.#options.log.debug({ server: this.name, reason: error.message }, `a ${kind} could not be sent`);
+    }
+  }
+}
+
+function describe(why: LegClosed): string {
+  const tail = why.stderrTail?.length ? `; last lines of its stderr: ${why.stderrTail.slice(-3).join(" | ")}` : "";
+  return why.reason + tail;
+}
+
+/** Waits, but not longer than the one who waits wants to. */
+function settledOrCancelled(settled: Promise<void>, cancellation: Cancellation | undefined): Promise<void> {
+  if (cancellation === undefined) return settled;
+  return new Promise((resolve, reject) => {
+    const take = cancellation.onCancel((reason) => reject(new Fault("CANCELLED", reason)));
+    settled.then(() => {
+      take();
+      resolve();
+    }, reject);
+  });
+}

@@ -1,0 +1,162 @@
+/**
+ * Sending requests over one server's current leg and matching what comes back: ids, progress, cancellation, clocks.
+ * Knows nothing of reconnecting: `connection.ts` decides whether a request that failed may be sent again.
+ */
+import type { Timeouts } from "../config/types.ts";
+import { Fault } from "../errors.ts";
+import type { Cancellation } from "../exchange.ts";
+import type { Frame } from "../wire/frame.ts";
+import { type Leg, type LegClosed, LegError } from "../wire/leg.ts";
+import { type Limit, startClock } from "./clock.ts";
+import { Pending, type Waiting } from "./pending.ts";
+
+/** One request to send. */
+export interface RequestSpec {
+  readonly method: string;
+  /** Writes the message under the id; it also serves as progress token. Called again if the request is sent again. */
+  compose(id: number): readonly Buffer[];
+  readonly cancellation: Cancellation | undefined;
+  /** Takes the server's progress notifications. */
+  readonly progress?: ((notification: Frame) => void) | undefined;
+  /** Undefined: no clock. */
+  readonly timeouts: Timeouts | undefined;
+  /** The token of an earlier request whose progress now belongs to this one (a task's). */
+  readonly carries?: number;
+  /** Called when the message is handed to the leg. */
+  sent?(id: number): void;
+}
+
+export class Requests {
+  readonly #server: string;
+  readonly #pending = new Pending();
+
+  constructor(server: string) {
+    this.#server = server;
+  }
+
+  get inFlight(): number {
+    return this.#pending.size;
+  }
+
+  /**
+   * Resolves with the response frame (a result or the server's own error). Rejects with a LegError if the leg could not
+   * take it or lost it, else with a Fault (cancelled, deadline, server gone).
+   */
+  send(leg: Leg, generation: number, spec: RequestSpec): Promise<Frame> {
+    return new Promise((resolve, reject) => {
+      if (spec.cancellation?.cancelled) return reject(new Fault("CANCELLED", spec.cancellation.reason ?? "cancelled"));
+      const id = this.#pending.nextId();
+      const abort = (reason: string, fault: Fault): void => {
+        if (this.#pending.take(id) === undefined) return;
+        this.#tellCancelled(leg, id, reason);
+        reject(fault);
+      };
+      const clock =
+        spec.timeouts && startClock(spec.timeouts, (limit) => abort(`timed out after ${limit.ms} ms`, this.#late(spec.method, limit)));
+      const waiting: Waiting = {
+        id,
+        method: spec.method,
+        generation,
+        resolve,
+        reject,
+        progress: spec.progress,
+        clock,
+        release: () => {},
+      };
+      this.#pending.add(waiting);
+      if (spec.cancellation) {
+        waiting.release = spec.cancellation.onCancel((reason) => abort(reason, new Fault("CANCELLED", reason)));
+      }
+      try {
+        leg.send({ chunks: spec.compose(id), kind: "request", id, method: spec.method });
+      } catch (error) {
+        this.#pending.take(id);
+        return reject(error);
+      }
+      if (spec.carries !== undefined) this.#pending.carry(spec.carries, id);
+      spec.sent?.(id);
+    });
+  }
+
+  /** A response arrived. False if nobody waits for it: it is late, or was never asked for. */
+  answer(frame: Frame): boolean {
+    const waiting = this.#pending.take(Number(frame.idText));
+    waiting?.resolve(frame);
+    return waiting !== undefined;
+  }
+
+  progress(notification: Frame): boolean {
+    return this.#pending.progress(Number(notification.text("progressToken")), notification);
+  }
+
+  failed(id: number, error: LegError): void {
+    this.#pending.take(id)?.reject(error);
+  }
+
+  /** The leg of `generation` is gone: what was sent on it will not be answered. */
+  lost(why: LegClosed): void {
+    this.#pending.endAll((waiting) => lostFault(this.#server, waiting.method, why));
+  }
+
+  #late(method: string, limit: Limit): Fault {
+    const what = limit.key === "requestMs" ? "was silent for" : "took longer than";
+    return new Fault(
+      "DEADLINE_EXCEEDED",
+      `server "${this.#server}" ${what} ${limit.ms} ms on ${method} (timeouts.${limit.key}); the request was cancelled`,
+      { server: this.#server, data: { limit: limit.key, ms: limit.ms } },
+    );
+  }
+
+  /** `initialize` must not be cancelled (spec.md §1.2): its connection is dropped instead. */
+  #tellCancelled(leg: Leg, id: number, reason: string): void {
+    try {
+      const params = { requestId: id, reason };
+      const text = JSON.stringify({ jsonrpc: "2.0", method: "notifications/cancelled", params });
+      leg.send({ chunks: [Buffer.from(text)], kind: "notification", method: "notifications/cancelled" });
+      leg.abandon?.(id);
+    } catch (error) {
+      // A leg that takes nothing any more has lost the request as well: there is nobody to tell.
+      if (!(error instanceof LegError)) throw error;
+    }
+  }
+}
+
+/** What a request learns when its server goes away under it. It may have run: nobody can know, so it is never replayed. */
+export function lostFault(server: string, method: string, why: LegClosed): Fault {
+  const tail = why.stderrTail?.length ? `; its last words on stderr: ${why.stderrTail.join(" | ")}` : "";
+  return new Fault(
+    "SERVER_CLOSED",
+    `server "${server}" ${why.reason} while ${method} was under way; whether it ran is unknown${tail}`,
+    {
+      server,
+      data: {
+        outcome: "unknown",
+        ...(why.exitCode === undefined ? {} : { exitCode: why.exitCode }),
+        ...(why.signal === undefined || why.signal === null ? {} : { signal: why.signal }),
+        ...(why.stderrTail?.length ? { stderr: why.stderrTail } : {}),
+      },
+    },
+  );
+}
+
+/** A leg's trouble as the host is told of it. */
+export function faultOf(server: string, method: string, error: LegError): Fault {
+  const detail = { server, retrySafe: error.delivered === "no", cause: error };
+  const status = error.status === undefined ? {} : { status: error.status };
+  const outcome = error.delivered === "no" ? {} : { outcome: "unknown" };
+  const text = `server "${server}": ${error.message}`;
+  switch (error.reason) {
+    case "full":
+      return new Fault("QUEUE_FULL", text, detail);
+    case "too-large":
+      return new Fault("MESSAGE_TOO_LARGE", text, detail);
+    case "bad-answer":
+      return new Fault("BAD_ANSWER", `${text} (on ${method})`, { ...detail, data: { ...status, ...outcome } });
+    case "unauthorized":
+      return new Fault("NEEDS_LOGIN", `${text}; it wants a login or another token`, { ...detail, data: status });
+    default:
+      return error.delivered === "no"
+        ? new Fault("SERVER_UNAVAILABLE", text, { ...detail, data: status })
+        : new Fault("SERVER_CLOSED", `${text}; whether ${method} ran is unknown`, { ...detail, data: { ...status, ...outcome } });
+  }
+}
