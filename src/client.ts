@@ -3,8 +3,10 @@
  * exactly what a real host would get.
  */
 import type { Log } from "./log.ts";
-import { Proxy, type ProxyOptions } from "./proxy.ts";
-import type { Connection, ConnectionState } from "./upstream/connection.ts";
+import { SwitchyardProxy, type ProxyOptions } from "./proxy.ts";
+import type { ListMethod } from "./router/catalogue.ts";
+import type { Connection } from "./upstream/connection.ts";
+import type { ConnectionState } from "./upstream/state.ts";
 import type { Frame } from "./wire/frame.ts";
 import { scan } from "./wire/scan.ts";
 import { jsonText } from "./wire/splice.ts";
@@ -21,7 +23,12 @@ export interface ServerReport {
   readonly era?: "legacy";
   readonly revision?: string;
   readonly serverInfo?: { readonly name: string; readonly version: string };
-  readonly counts?: { readonly tools: number; readonly prompts: number; readonly resources: number; readonly templates: number };
+  readonly counts?: {
+    readonly tools: number;
+    readonly prompts: number;
+    readonly resources: number;
+    readonly templates: number;
+  };
   readonly connectMs?: number;
 }
 
@@ -71,6 +78,13 @@ export interface Client {
   close(): Promise<void>;
 }
 
+const LIST_METHODS: readonly ListMethod[] = [
+  "tools/list",
+  "prompts/list",
+  "resources/list",
+  "resources/templates/list",
+];
+
 export async function startClient(options: ProxyOptions): Promise<Client> {
   const client = new InProcessHost(options);
   await client.open();
@@ -78,7 +92,7 @@ export async function startClient(options: ProxyOptions): Promise<Client> {
 }
 
 class InProcessHost implements Client {
-  readonly #proxy: Proxy;
+  readonly #proxy: SwitchyardProxy;
   readonly #log: Log;
   readonly #version: string;
   readonly #waiting = new Map<number, (answer: Frame) => void>();
@@ -88,7 +102,7 @@ class InProcessHost implements Client {
   constructor(options: ProxyOptions) {
     this.#log = options.log;
     this.#version = options.version;
-    this.#proxy = new Proxy(options, (chunks) => this.#receive(Buffer.concat(chunks)));
+    this.#proxy = new SwitchyardProxy(options, (chunks) => this.#receive(Buffer.concat(chunks)));
   }
 
   async open(): Promise<void> {
@@ -110,8 +124,8 @@ class InProcessHost implements Client {
   async catalogue(): ReturnType<Client["catalogue"]> {
     const { catalogue } = this.#proxy;
     await this.settled();
-    await catalogue.complete();
-    const shown = (method: Parameters<typeof catalogue.items>[0]): PublicItem[] =>
+    await Promise.all(LIST_METHODS.map((method) => this.#walk(method)));
+    const shown = (method: ListMethod): PublicItem[] =>
       catalogue.items(method).map((item) => ({
         publicName: item.publicName,
         server: item.server,
@@ -133,7 +147,11 @@ class InProcessHost implements Client {
     if (on.progress) this.#progress.set(this.#nextId, on.progress);
     const { id, answer } = this.#request("tools/call", { name, arguments: args, ...(_meta ? { _meta } : {}) });
     const abort = (): void => {
-      this.#send({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: id, reason: "interrupted" } });
+      this.#send({
+        jsonrpc: "2.0",
+        method: "notifications/cancelled",
+        params: { requestId: id, reason: "interrupted" },
+      });
       this.#waiting.delete(id);
       cancelled({ error: { code: -32603, message: "cancelled" } });
     };
@@ -152,7 +170,8 @@ class InProcessHost implements Client {
 
   unusedRules(): string[] {
     const { catalogue, policy } = this.#proxy;
-    return policy.unused(catalogue.everything());
+    const listed = LIST_METHODS.flatMap((method) => catalogue.items(method));
+    return policy.unused([...listed, ...catalogue.hidden()]);
   }
 
   close(): Promise<void> {
@@ -172,10 +191,25 @@ class InProcessHost implements Client {
             era: "legacy",
             revision: hello.revision,
             serverInfo: { name: hello.info.name, version: hello.info.version },
-            counts: this.#proxy.catalogue.counts(name),
+            counts: this.#counts(name),
           }),
       ...(connectMs === undefined ? {} : { connectMs: Math.round(connectMs) }),
     };
+  }
+
+  #counts(server: string): NonNullable<ServerReport["counts"]> {
+    const { tools, prompts, resources, resourceTemplates } = this.#proxy.catalogue.counts(server);
+    return { tools, prompts, resources, templates: resourceTemplates };
+  }
+
+  /** Turns every page of a list, so that the catalogue knows all of it. */
+  async #walk(method: ListMethod): Promise<void> {
+    let cursor: unknown;
+    do {
+      const answer = await this.#request(method, cursor === undefined ? {} : { cursor }).answer;
+      if (answer.isError) throw new Error(`${method}: ${answer.string("message") ?? "failed"}`);
+      cursor = answer.value("nextCursor");
+    } while (cursor !== undefined);
   }
 
   #request(method: string, params: unknown): { id: number; answer: Promise<Frame> } {

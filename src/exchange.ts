@@ -115,7 +115,13 @@ export interface Exchange {
 /** Where an exchange goes. */
 export type Target =
   /** One item of one server. `original` is the name or URI that the server knows; `rewrite` replaces it in the params. */
-  | { readonly type: "item"; readonly server: string; readonly kind: ItemKind; readonly original: string; readonly item: PolicyItem }
+  | {
+      readonly type: "item";
+      readonly server: string;
+      readonly kind: ItemKind;
+      readonly original: string;
+      readonly item: PolicyItem;
+    }
   /** Every server contributes (lists), or Switchyard answers for all. */
   | { readonly type: "all" }
   /** The host's user or the host itself (sampling, elicitation, roots), asked by `server`. */

@@ -5,8 +5,8 @@ import type { ServerPort } from "./router/ports.ts";
 import type { Connection } from "./upstream/connection.ts";
 import { rewrite } from "./wire/edits.ts";
 import type { Capability } from "./wire/methods.ts";
-import { atLeast } from "./wire/version.ts";
 import { requestFrame } from "./wire/splice.ts";
+import { atLeast } from "./wire/version.ts";
 
 type Facts = Readonly<Record<string, unknown>>;
 
@@ -45,7 +45,7 @@ export function serverPort(connection: Connection, log: Log): ServerPort {
   };
 }
 
-const CAPABILITY: Readonly<Record<ListMethod, Capability>> = {
+const CAPABILITY: { readonly [method in ListMethod]: Capability } = {
   "tools/list": "tools",
   "prompts/list": "prompts",
   "resources/list": "resources",
@@ -63,7 +63,10 @@ export function source(connection: Connection): Source {
       connection.hello === undefined ? undefined : declares(connection.hello.capabilities, CAPABILITY[method]),
     settled: () => connection.settled(),
     page: (method, cursorText) => {
-      const frame = requestFrame(method, cursorText === undefined ? undefined : { cursor: JSON.parse(cursorText) as unknown });
+      const frame = requestFrame(
+        method,
+        cursorText === undefined ? undefined : { cursor: JSON.parse(cursorText) as unknown },
+      );
       // A list is never worth more waiting than the server's start: a mute one is asked again later (field report B6).
       const { timeouts: own } = connection.server;
       const timeouts = own.totalMs === 0 ? { ...own, totalMs: own.connectMs } : own;

@@ -7,9 +7,10 @@
  *
  * and its answer the same way back; router/answers touches it only where the protocol makes that the proxy's business.
  */
-import type { Config, ServerConfig } from "./config/types.ts";
+
 import { makeRedactor } from "./config/redact.ts";
-import { type ServerFacts, mergeCapabilities, mergeInstructions } from "./downstream/handshake.ts";
+import type { Config, ServerConfig } from "./config/types.ts";
+import { mergeCapabilities, mergeInstructions, type ServerFacts } from "./downstream/handshake.ts";
 import { type HostFacts, HostSession } from "./downstream/session.ts";
 import { Fault } from "./errors.ts";
 import { type Answer, type Exchange, type Handler, newTrail } from "./exchange.ts";
@@ -17,7 +18,8 @@ import type { Log } from "./log.ts";
 import { auditLayer } from "./pipeline/audit/layer.ts";
 import { type AuditSink, openAudit } from "./pipeline/audit/sink.ts";
 import { limitsLayer } from "./pipeline/limits/limits.ts";
-import { type Policy, compilePolicy, policyLayer } from "./pipeline/policy/policy.ts";
+import { compilePolicy, type Policy, policyLayer } from "./pipeline/policy/policy.ts";
+import { serverPort, source } from "./ports.ts";
 import { AnswerRules } from "./router/answers.ts";
 import { Catalogue } from "./router/catalogue.ts";
 import { applyLevel, dispatcher } from "./router/dispatch.ts";
@@ -29,7 +31,6 @@ import type { ServerPort } from "./router/ports.ts";
 import { Questions } from "./router/questions.ts";
 import { resolveLayer } from "./router/resolve.ts";
 import { Subscriptions } from "./router/subscriptions.ts";
-import { serverPort, source } from "./ports.ts";
 import { Connection } from "./upstream/connection.ts";
 import { createLeg } from "./upstream/legs/create.ts";
 import type { Question } from "./upstream/questions.ts";
@@ -51,7 +52,7 @@ export interface ProxyOptions {
 const STOP_STEP_MS = 1500;
 
 /** Everything between one host and its servers. */
-export class Proxy {
+export class SwitchyardProxy {
   readonly catalogue: Catalogue;
   readonly policy: Policy;
   readonly connections: readonly Connection[];
@@ -218,7 +219,14 @@ export class Proxy {
       version,
       log,
       createLeg: () =>
-        createLeg({ server: server.name, target: server.target, log, maxMessageBytes: config.maxMessageBytes, redact, ...(env ? { baseEnv: env } : {}) }),
+        createLeg({
+          server: server.name,
+          target: server.target,
+          log,
+          maxMessageBytes: config.maxMessageBytes,
+          redact,
+          ...(env ? { baseEnv: env } : {}),
+        }),
       onReady: (connection) => this.#serverReady(connection),
       onDown: () => {},
       onNotification: (connection, frame) => this.#notify.fromServer(connection.name, frame),
@@ -242,7 +250,12 @@ export class Proxy {
   #watchAgain(port: ServerPort, uri: string): void {
     const frame = requestFrame("resources/subscribe", { uri });
     port
-      .request({ method: frame.method!, compose: (id) => rewrite(frame, id, []), cancellation: undefined, timeouts: undefined })
+      .request({
+        method: frame.method!,
+        compose: (id) => rewrite(frame, id, []),
+        cancellation: undefined,
+        timeouts: undefined,
+      })
       .catch((error: unknown) => port.note(`resources/subscribe ${uri}`, error));
   }
 
@@ -267,7 +280,16 @@ export class Proxy {
     }
     const trail = newTrail();
     trail.server = connection.name;
-    return this.#handle({ direction: "toHost", frame, row, caller, cancellation, trail, progress, server: connection.name });
+    return this.#handle({
+      direction: "toHost",
+      frame,
+      row,
+      caller,
+      cancellation,
+      trail,
+      progress,
+      server: connection.name,
+    });
   }
 
   /** For reports: what became of each server. */
@@ -287,4 +309,3 @@ export function within(ms: number, work: Promise<unknown>): Promise<void> {
     work.then(done, done);
   });
 }
-

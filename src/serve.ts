@@ -1,7 +1,7 @@
 /** `switchyard serve` on stdio: one host on stdin and stdout, from the first byte to the last child process. */
 import type { Readable, Writable } from "node:stream";
 import { StdioHostLeg } from "./downstream/stdio.ts";
-import { Proxy, type ProxyOptions, within } from "./proxy.ts";
+import { SwitchyardProxy, type ProxyOptions, within } from "./proxy.ts";
 import { killAllGroupsSync } from "./upstream/legs/kill.ts";
 
 export interface ServeOptions extends ProxyOptions {
@@ -27,7 +27,7 @@ export function startServe(options: ServeOptions): Promise<number> {
       onPressure: (pressed) => proxy.pressed(pressed),
       onGone: (why) => end(why),
     });
-    const proxy = new Proxy(options, (chunks) => leg.write(chunks));
+    const proxy = new SwitchyardProxy(options, (chunks) => leg.write(chunks));
 
     const end = (why: Ending): void => {
       // A second signal, or a host that dies while we drain, shortens the rest.

@@ -1,18 +1,25 @@
-/** Whether a text is a glob that can match something (picomatch's syntax), said when the file is loaded. */
-import picomatch from "picomatch";
+/**
+ * Globs of the file, said to be wrong when it is loaded and under the entry they stand in. What a glob means is decided in
+ * one place, the policy's: a second opinion here would let through what fails there, or the other way round.
+ */
+import { ConfigError } from "../errors.ts";
+import { compileGlob, type GlobStyle } from "../pipeline/policy/glob.ts";
+
+export type { GlobStyle };
 
 /** @returns "reason. Remedy." or undefined */
-export function globProblem(glob: string): string | undefined {
-  if (glob.trim() === "") return 'is an empty glob and matches nothing. Write a name, or "*" for all.';
+export function globProblem(glob: string, style: GlobStyle): string | undefined {
   try {
-    picomatch.makeRe(glob, { strictBrackets: true });
+    compileGlob(glob, style, "");
     return undefined;
-  } catch {
-    return "is not a glob: a bracket has no partner. Close it, or put a backslash before it.";
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return error.message.replace(/^: /, "");
   }
 }
 
-/** @param glob without a problem */
-export function globMatcher(glob: string): (text: string) => boolean {
-  return picomatch(glob);
+/** Of a glob without a problem, on names. */
+export function globMatcher(glob: string): (name: string) => boolean {
+  const { test } = compileGlob(glob, "flat", "");
+  return (name) => test(name) === true;
 }

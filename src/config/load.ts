@@ -79,7 +79,7 @@ async function draftEntries(source: Source, env: NodeJS.ProcessEnv): Promise<Dra
       // What could not be expanded is wrong in other ways too; one sentence is enough.
       const failed = new Set(expansion.problems.map((problem) => problem.path.join("\0")));
       const found = "problems" in checked ? checked.problems : contradictions(checked.data, path);
-      const secrets = [...expansion.secrets, ...secretsOfEntry(expansion.value)];
+      const secrets = [...expansion.secrets, ...secretsOfEntry(expansion.value)].filter((text) => text !== "");
       return {
         name,
         rank,

@@ -4,7 +4,7 @@
  */
 import * as z from "zod";
 import { defaultNames, defaultPage, defaultQueueLimit, defaultTimeouts, maxMs } from "./defaults.ts";
-import { globProblem } from "./glob.ts";
+import { type GlobStyle, globProblem } from "./glob.ts";
 import { hostKeys, typeSynonyms } from "./hosts.ts";
 
 const optional = z.exactOptional;
@@ -21,8 +21,7 @@ const noNul = (value: string) =>
   value.includes("\0") ? "holds a NUL character, which no program can be given. Remove it." : undefined;
 const plain = text(noNul);
 const filled = text((value) => (value === "" ? "is empty. Write a value or remove the key." : noNul(value)));
-const glob = text(globProblem);
-const globs = z.array(glob);
+const globs = (style: GlobStyle) => z.array(text((value) => globProblem(value, style)));
 
 function webUrl(value: string): string | undefined {
   const address = URL.canParse(value) ? new URL(value) : undefined;
@@ -72,15 +71,15 @@ export const timeoutsSchema = z.strictObject({
   ),
 });
 
-const filter = (what: string) =>
+const filter = (what: string, style: GlobStyle = "flat") =>
   optional(
     z
       .strictObject({
         allow: optional(
-          globs.meta({ description: `Only ${what} that match one of these globs. Default: all; [] = none.` }),
+          globs(style).meta({ description: `Only ${what} that match one of these globs. Default: all; [] = none.` }),
         ),
         deny: optional(
-          globs.meta({ description: `No ${what} that match one of these globs, allowed or not.`, default: [] }),
+          globs(style).meta({ description: `No ${what} that match one of these globs, allowed or not.`, default: [] }),
         ),
       })
       .meta({ description: `Which ${what} of this server may be seen and used.` }),
@@ -148,7 +147,7 @@ export const entrySchema = z.strictObject({
   ),
   tools: filter("tools"),
   prompts: filter("prompts"),
-  resources: filter("resources (by URI or URI template)"),
+  resources: filter("resources (by URI or URI template)", "path"),
   rename: optional(
     z
       .record(
@@ -186,9 +185,9 @@ export const entrySchema = z.strictObject({
   ...ignored,
 });
 
-const someGlobs = (description: string) =>
+const someGlobs = (description: string, style: GlobStyle = "flat") =>
   optional(
-    globs
+    globs(style)
       .superRefine((list, context) => {
         if (list.length > 0) return;
         context.addIssue({
@@ -206,7 +205,7 @@ const rule = z
     clients: someGlobs("Globs on the name that the host gives for itself. Default: all hosts."),
     tools: someGlobs("Globs on original tool names."),
     prompts: someGlobs("Globs on original prompt names."),
-    resources: someGlobs("Globs on resource URIs."),
+    resources: someGlobs("Globs on resource URIs.", "path"),
     when: optional(
       z
         .string()

@@ -71,7 +71,7 @@ export async function loadTop(
     },
     roots: top.roots,
     maxMessageBytes: top.maxMessageBytes ?? 0,
-    secrets: expansion.secrets,
+    secrets: expansion.secrets.filter((text) => text !== ""),
     warnings,
   };
 }

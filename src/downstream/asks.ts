@@ -2,8 +2,9 @@
  * Requests that we sent to the host on behalf of servers (sampling, elicitation, roots) and that wait for its answer.
  * One owner for that map. Ids are ours, counted per downstream leg.
  */
-import type { Cancellation } from "../exchange.ts";
+
 import { Fault } from "../errors.ts";
+import type { Cancellation } from "../exchange.ts";
 import type { Frame } from "../wire/frame.ts";
 
 interface Ask {
@@ -75,6 +76,15 @@ export class Asks {
     ask.release();
     ask.resolve(frame);
     return true;
+  }
+
+  /** The host's answer came but cannot be used. */
+  fail(id: number, fault: Fault): void {
+    const ask = this.#waiting.get(id);
+    if (ask === undefined) return;
+    this.#waiting.delete(id);
+    ask.release();
+    ask.reject(fault);
   }
 
   /** The host is gone: nobody will answer. */

@@ -11,12 +11,12 @@ import { faultToError } from "../wire/codes.ts";
 import type { Frame } from "../wire/frame.ts";
 import { idKey } from "../wire/ids.ts";
 import { type MethodRow, rowOf } from "../wire/methods.ts";
+import { progressRoute } from "../wire/progress.ts";
 import { type ScanFault, scan } from "../wire/scan.ts";
 import { errorFrame, resultFrame, withId } from "../wire/splice.ts";
 import { elements, findMember } from "../wire/values.ts";
 import { negotiate } from "../wire/version.ts";
 import { Asks } from "./asks.ts";
-import { progressRoute } from "../wire/progress.ts";
 
 /** What a host said in `initialize`. */
 export interface HostFacts {
@@ -87,10 +87,13 @@ export class HostSession {
     else this.#notification(message);
   }
 
-  /** A message over the limit was dropped: its request alone fails. */
-  tooLong(idText: string | undefined, text: string): void {
-    if (idText !== undefined) this.#fail(idText, new Fault("MESSAGE_TOO_LARGE", text));
+  /** A message over the limit was dropped: that request alone fails, or the question that it would have answered. */
+  tooLong(idText: string | undefined, kind: "request" | "response" | undefined, text: string): void {
     this.#options.log.warn({}, text);
+    const fault = new Fault("MESSAGE_TOO_LARGE", text);
+    if (idText === undefined) return;
+    if (kind === "response") this.#asks.fail(Number(idText), fault);
+    else this.#fail(idText, fault);
   }
 
   /** Sends a notification, or keeps it until the host has said `initialized` (spec.md R27). */
@@ -192,7 +195,10 @@ export class HostSession {
 
   #initialize(frame: Frame, idText: string): void {
     if (this.#phase !== "new") {
-      return this.#fail(idText, new Fault("INVALID_REQUEST", "initialize was sent before: one session, one initialize"));
+      return this.#fail(
+        idText,
+        new Fault("INVALID_REQUEST", "initialize was sent before: one session, one initialize"),
+      );
     }
     const params = frame.bodyStart < 0 ? undefined : (frame.body() as Record<string, unknown>);
     if (params === undefined || Array.isArray(params) || typeof params.protocolVersion !== "string") {
@@ -258,17 +264,28 @@ export class HostSession {
   #refuse(fault: ScanFault, bytes: Buffer): void {
     if (fault.fault === "batch") return this.#batch(bytes);
     // A notification is never answered, even a broken one.
-    if (fault.idText === undefined && fault.method !== undefined && findMember(bytes, 0, bytes.length, "id") === undefined) {
-      this.#options.log.debug({ method: fault.method, reason: fault.reason }, "a broken notification of the host was dropped");
+    if (
+      fault.idText === undefined &&
+      fault.method !== undefined &&
+      findMember(bytes, 0, bytes.length, "id") === undefined
+    ) {
+      this.#options.log.debug(
+        { method: fault.method, reason: fault.reason },
+        "a broken notification of the host was dropped",
+      );
       return;
     }
     const code = fault.fault === "syntax" ? "PARSE_ERROR" : "INVALID_REQUEST";
-    this.#fail(fault.idText ?? "null", new Fault(code, `${code === "PARSE_ERROR" ? "Parse error" : "Invalid request"}: ${fault.reason}`));
+    this.#fail(
+      fault.idText ?? "null",
+      new Fault(code, `${code === "PARSE_ERROR" ? "Parse error" : "Invalid request"}: ${fault.reason}`),
+    );
   }
 
   /** Arrays are legal in revision 2025-03-26 only; each member then passes the same stack. Answers leave one by one. */
   #batch(bytes: Buffer): void {
-    const spans = this.#host?.revision === "2025-03-26" && this.#caller !== undefined ? elements(bytes, 0, bytes.length) : [];
+    const spans =
+      this.#host?.revision === "2025-03-26" && this.#caller !== undefined ? elements(bytes, 0, bytes.length) : [];
     if (spans.length === 0) {
       return this.#fail("null", new Fault("INVALID_REQUEST", "a JSON array is not a request in this revision of MCP"));
     }
@@ -295,4 +312,3 @@ function clientOf(value: unknown): HostFacts["client"] {
     version: typeof info.version === "string" ? info.version : "unknown",
   };
 }
-

@@ -52,9 +52,9 @@ export class StdioHostLeg {
     const framer = new LineFramer({
       maxBytes: maxMessageBytes,
       line: (bytes) => session.receive(scan(bytes), bytes),
-      tooLong: (head, length) => {
-        const text = `a message of ${length} bytes was refused: maxMessageBytes is ${maxMessageBytes}`;
-        session.tooLong(idOfHead(head)?.idText, text);
+      tooLong: (head, length, tail) => {
+        const { idText, kind } = idOfHead(head, tail);
+        session.tooLong(idText, kind, `a message of ${length} bytes was refused: maxMessageBytes is ${maxMessageBytes}`);
       },
     });
     input.on("data", (chunk: Buffer) => framer.push(chunk));

@@ -45,7 +45,11 @@ export class AnswerRules {
     if (this.#catalogue.hasAliases(server)) {
       result = rewriteUris(result, (uri) => this.#catalogue.publicUri(server, uri));
     }
-    if (exchange.row.method !== "resources/read" && answer.bytes.length <= LOOK_LIMIT && answer.bytes.includes(URI_KEY)) {
+    if (
+      exchange.row.method !== "resources/read" &&
+      answer.bytes.length <= LOOK_LIMIT &&
+      answer.bytes.includes(URI_KEY)
+    ) {
       for (const [start, end] of uriSpans(answer)) {
         this.#catalogue.remember(JSON.parse(answer.bytes.utf8Slice(start, end)) as string, server);
       }
@@ -60,7 +64,11 @@ export class AnswerRules {
     if (error.code === METHOD_NOT_FOUND) {
       // "Method not found" would tell the host that nobody here has the method, while others do (R193).
       const data = { source: "switchyard", server: target.server, upstream: error };
-      return errorFrame({ code: INVALID_PARAMS, message: `not supported by server "${target.server}": ${error.message}`, data });
+      return errorFrame({
+        code: INVALID_PARAMS,
+        message: `not supported by server "${target.server}": ${error.message}`,
+        data,
+      });
     }
     if (target.kind !== "resource") return answer;
     const uri = exchange.trail.publicName;
@@ -85,7 +93,11 @@ export class AnswerRules {
     }
     const text = `server "${target.server}" needs the user to open a web page first, which this host cannot do`;
     if (method === "tools/call") return resultFrame({ content: [{ type: "text", text }], isError: true });
-    return errorFrame({ code: -32603, message: text, data: { source: "switchyard", server: target.server, reason: "url elicitation required" } });
+    return errorFrame({
+      code: -32603,
+      message: text,
+      data: { source: "switchyard", server: target.server, reason: "url elicitation required" },
+    });
   }
 }
 

@@ -93,13 +93,14 @@ function composer(frame: Frame, server: ServerConfig, nameAt: string, original: 
 async function list(options: DispatchOptions, exchange: Exchange): Promise<Answer> {
   const method = exchange.row.method as ListMethod;
   const result = await options.catalogue.page(method, exchange.frame.text("cursor"), options.listWaitMs(method));
-  return options.answers.list(rawResultFrame(result), options.host(exchange));
+  return options.answers.list(rawResultFrame(Buffer.concat(result)), options.host(exchange));
 }
 
 /** Answered at once: which servers log, and what becomes of it there, is not the host's concern (field report C10). */
 async function setLevel(options: DispatchOptions, exchange: Exchange): Promise<Answer> {
   const level = exchange.frame.string("level");
-  if (!isLevel(level)) throw new Fault("INVALID_PARAMS", `logging/setLevel needs params.level, one of the syslog levels`);
+  if (!isLevel(level))
+    throw new Fault("INVALID_PARAMS", `logging/setLevel needs params.level, one of the syslog levels`);
   options.levels.set(options.host(exchange).id, level);
   for (const server of options.servers()) applyLevel(server, options.levels);
   return resultFrame({});
@@ -111,7 +112,12 @@ export function applyLevel(server: ServerPort, levels: Levels): void {
   if (level === undefined || !server.ready || !server.declares("logging")) return;
   const frame = requestFrame("logging/setLevel", { level });
   server
-    .request({ method: "logging/setLevel", compose: (id) => rewrite(frame, id, []), cancellation: undefined, timeouts: undefined })
+    .request({
+      method: "logging/setLevel",
+      compose: (id) => rewrite(frame, id, []),
+      cancellation: undefined,
+      timeouts: undefined,
+    })
     .catch((error: unknown) => server.note("logging/setLevel", error));
 }
 
@@ -150,7 +156,8 @@ async function complete(options: DispatchOptions, exchange: Exchange, target: It
   const ref = frame.value("ref") as Record<string, unknown>;
   const key = target.kind === "prompt" ? "name" : "uri";
   const edits: Edit[] = [];
-  if (ref[key] !== target.original) edits.push(replaceMember(frame, "ref", jsonText({ ...ref, [key]: target.original })));
+  if (ref[key] !== target.original)
+    edits.push(replaceMember(frame, "ref", jsonText({ ...ref, [key]: target.original })));
   const context = server.atLeast("2025-06-18") ? undefined : removeMember(frame, "context");
   if (context !== undefined) edits.push(context);
   const token = tokenEdit(frame, false);
@@ -167,4 +174,3 @@ function capCompletion(answer: Answer): Answer {
   const cut = { ...completion, values: completion.values.slice(0, 100), hasMore: true };
   return resultFrame({ ...(answer.body() as object), completion: cut });
 }
-

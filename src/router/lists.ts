@@ -29,7 +29,15 @@ export interface ListRow {
 
 export const LISTS: readonly ListRow[] = [
   { method: "tools/list", member: "tools", key: "name", kind: "tool", notice: "tools", named: true, lazy: false },
-  { method: "prompts/list", member: "prompts", key: "name", kind: "prompt", notice: "prompts", named: true, lazy: false },
+  {
+    method: "prompts/list",
+    member: "prompts",
+    key: "name",
+    kind: "prompt",
+    notice: "prompts",
+    named: true,
+    lazy: false,
+  },
   {
     method: "resources/list",
     member: "resources",

@@ -38,9 +38,18 @@ export type Names = ReadonlyMap<string, ReadonlyMap<string, string>>;
 const UNSAFE = /[^A-Za-z0-9_-]/gu;
 const HASH_DIGITS = 8;
 
-/** What public names begin with. */
-export function lead(prefix: string, separator: string): string {
+/** What all public names of a server begin with, also those that are cut. */
+export function publicLead(prefix: string, { separator, budget }: NameRules): string {
+  return lead(prefix, separator).slice(0, room(budget));
+}
+
+function lead(prefix: string, separator: string): string {
   return prefix === "" ? "" : prefix + separator;
+}
+
+/** What is left of the budget before a hash. */
+function room(budget: number): number {
+  return Math.max(0, budget - HASH_DIGITS - 1);
 }
 
 /** An entry of `rename`, if the file itself has one: `constructor` is a name that a tool may have. */
@@ -108,5 +117,5 @@ function rivals(sources: readonly NameSource[], source: NameSource, own: string,
 
 function withHash(name: string, budget: number, ...of: string[]): string {
   const hash = createHash("sha256").update(of.join("\0"), "utf8").digest("hex").slice(0, HASH_DIGITS);
-  return `${name.replace(UNSAFE, "_").slice(0, Math.max(0, budget - HASH_DIGITS - 1))}_${hash}`;
+  return `${name.replace(UNSAFE, "_").slice(0, room(budget))}_${hash}`;
 }

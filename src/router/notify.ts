@@ -77,7 +77,12 @@ export class Notify {
       return;
     }
     const exact = watch.original === changed;
-    this.#tell(server, watch.hosts, (used) => (exact ? used : this.#options.catalogue.publicUri(server, changed)), frame);
+    this.#tell(
+      server,
+      watch.hosts,
+      (used) => (exact ? used : this.#options.catalogue.publicUri(server, changed)),
+      frame,
+    );
   }
 
   /** `frame` is the server's own notification, of which everything but the URI is kept; without it one is made. */
@@ -87,7 +92,10 @@ export class Notify {
       if (used === undefined) continue;
       const uri = JSON.stringify(uriFor(used));
       if (frame) host.notify(splice(frame.bytes, [replaceMember(frame, "uri", uri)]));
-      else host.notify([Buffer.from(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":${uri}}}`)]);
+      else
+        host.notify([
+          Buffer.from(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":${uri}}}`),
+        ]);
     }
   }
 

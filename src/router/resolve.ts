@@ -7,6 +7,7 @@ import { Fault, unknownItem } from "../errors.ts";
 import type { Answer, Exchange, Handler, ItemKind, Layer, Resolved, Target } from "../exchange.ts";
 import { RESOURCE_NOT_FOUND } from "../wire/codes.ts";
 import type { Frame } from "../wire/frame.ts";
+import { firstDuplicate } from "../wire/values.ts";
 import type { Catalogue, Owner } from "./catalogue.ts";
 import type { Item } from "./items.ts";
 
@@ -128,8 +129,18 @@ function isNotFound(answer: Answer): boolean {
   return code === RESOURCE_NOT_FOUND || code === -32602 || code === -32601;
 }
 
+const REF_KEYS: ReadonlySet<string> = new Set(["type", "name", "uri"]);
+
+/** Of two members with one key a server may take the other one than policy judged. */
+function refuseTwins(frame: Frame): void {
+  const at = frame.indexOf("ref");
+  const twin = at < 0 ? undefined : firstDuplicate(frame.bytes, frame.spans[2 * at]!, frame.spans[2 * at + 1]!, REF_KEYS);
+  if (twin !== undefined) throw new Fault("INVALID_PARAMS", `params.ref has "${twin}" twice`);
+}
+
 /** `completion/complete`: `ref` names a prompt, or a resource or template by the text the host was shown. */
 async function byReference(catalogue: Catalogue, next: Handler<Resolved>, exchange: Exchange): Promise<Answer> {
+  refuseTwins(exchange.frame);
   const ref = exchange.frame.value("ref") as { type?: unknown; name?: unknown; uri?: unknown } | undefined;
   if (ref?.type === "ref/prompt" && typeof ref.name === "string") {
     return byName(catalogue, next, exchange, "prompt", ref.name);
@@ -142,5 +153,8 @@ async function byReference(catalogue: Catalogue, next: Handler<Resolved>, exchan
     }
     return next(aim(exchange, certain.server, "resource", certain.original));
   }
-  throw new Fault("INVALID_PARAMS", 'completion/complete needs params.ref: {"type":"ref/prompt","name":…} or {"type":"ref/resource","uri":…}');
+  throw new Fault(
+    "INVALID_PARAMS",
+    'completion/complete needs params.ref: {"type":"ref/prompt","name":…} or {"type":"ref/resource","uri":…}',
+  );
 }

@@ -3,10 +3,9 @@
  * started as one and its result waited for, so that the host sees one blocking call (spec.md §3.13).
  */
 import type { Answer, Exchange } from "../exchange.ts";
-import { addMember } from "../wire/edits.ts";
-import { requestFrame, splice } from "../wire/splice.ts";
+import { addMember, rewrite } from "../wire/edits.ts";
 import { scan } from "../wire/scan.ts";
-import { rewrite } from "../wire/edits.ts";
+import { requestFrame, splice } from "../wire/splice.ts";
 import type { ServerPort } from "./ports.ts";
 
 export async function driveTask(

@@ -4,19 +4,17 @@
  * A server in trouble never delays another: each connection has its own attempt and its own back-off.
  */
 import type { ServerConfig } from "../config/types.ts";
-import { Fault } from "../errors.ts";
-import type { Answer, Cancellation } from "../exchange.ts";
+import type { Fault } from "../errors.ts";
+import type { Answer } from "../exchange.ts";
 import type { Log } from "../log.ts";
 import type { Frame } from "../wire/frame.ts";
 import { type Leg, type LegClosed, LegError } from "../wire/leg.ts";
-import { requestFrame } from "../wire/splice.ts";
-import { splice } from "../wire/splice.ts";
+import { describe, inTime, openLeg, settledOrCancelled } from "./attempt.ts";
 import { backoffMs } from "./backoff.ts";
-import { type HostView, type ServerHello, initializeParams, readHello } from "./handshake.ts";
+import { type HostView, type ServerHello, shakeHands } from "./handshake.ts";
 import { type Question, Questions } from "./questions.ts";
-import { type RequestSpec, Requests, faultOf } from "./requests.ts";
-
-export type ConnectionState = "idle" | "connecting" | "ready" | "backoff" | "needs-login" | "draining" | "closed";
+import { faultOf, type RequestSpec, Requests } from "./requests.ts";
+import { type ConnectionState, type Trouble, unavailableFault } from "./state.ts";
 
 export interface ConnectionOptions {
   readonly server: ServerConfig;
@@ -29,13 +27,6 @@ export interface ConnectionOptions {
   onDown(connection: Connection): void;
   onNotification(connection: Connection, frame: Frame): void;
   onQuestion(connection: Connection, question: Question): Promise<Answer>;
-}
-
-/** Why the last attempt failed and at which step: one line a server in log and reports. */
-export interface Trouble {
-  readonly stage: "spawn" | "initialize" | "auth" | "lost";
-  readonly reason: string;
-  readonly nextRetryMs: number | undefined;
 }
 
 /** A connection that served this long was a healthy one: the next failure starts counting anew. */
@@ -118,7 +109,9 @@ export class Connection {
     if (this.#state !== "ready") return this.#requestLater(spec);
     const generation = this.#generation;
     this.#served = true;
-    return this.#requests.send(this.#leg!, generation, spec).catch((error: unknown) => this.#again(spec, generation, error, 1));
+    return this.#requests
+      .send(this.#leg!, generation, spec)
+      .catch((error: unknown) => this.#again(spec, generation, error, 1));
   }
 
   /** Sends a notification if the server is there; a server that is not has nothing to be told. */
@@ -154,67 +147,43 @@ export class Connection {
     this.#state = "connecting";
     this.#hello = undefined;
     this.#generation += 1;
-    const generation = this.#generation;
     const startedAt = performance.now();
     const leg = this.#options.createLeg();
     this.#leg = leg;
     if (this.#paused) leg.pause();
-    let stage: Trouble["stage"] = "spawn";
-    let gone: (why: LegClosed) => void = () => {};
-    const closed = new Promise<LegClosed>((resolve) => {
-      gone = resolve;
-    });
-    const opened = leg.open({
+    const mine = (): boolean => this.#leg === leg;
+    const opening = openLeg(leg, this.server.timeouts.connectMs, {
       frame: (frame) => {
-        if (this.#leg === leg) this.#incoming(frame);
+        if (mine()) this.#incoming(frame);
       },
       failed: (id, error) => {
-        if (this.#leg === leg) this.#requests.failed(id, error);
+        if (mine()) this.#requests.failed(id, error);
       },
       closed: (why) => {
-        gone(why);
-        if (this.#leg === leg) this.#lost(leg, why);
+        if (mine()) this.#lost(leg, why);
       },
     });
-    const fatal = closed.then((why) => {
-      throw new LegError(why.needsLogin ? "unauthorized" : "closed", describe(why), { delivered: "unknown" });
-    });
-    fatal.catch(() => {});
+    let stage: Trouble["stage"] = "spawn";
     try {
-      await Promise.race([this.#within(opened, startedAt), fatal]);
-      await Promise.race([this.#hostKnown, fatal]);
+      await opening.open();
+      await opening.orGone(this.#hostKnown);
       if (this.#state !== "connecting") return;
       stage = "initialize";
-      await Promise.race([this.#within(this.#handshake(leg, generation), performance.now()), fatal]);
+      await opening.orGone(this.#handshake(leg));
     } catch (error) {
-      if (this.#leg !== leg || this.#state !== "connecting") return;
-      return this.#failed(leg, stage, error);
+      if (mine() && this.#state === "connecting") this.#failed(leg, stage, error);
+      return;
     }
-    if (this.#leg === leg && this.#state === "connecting") {
+    if (mine() && this.#state === "connecting") {
       this.#connectMs = performance.now() - startedAt;
       this.#becomeReady();
     }
   }
 
-  async #handshake(leg: Leg, generation: number): Promise<void> {
-    const init = requestFrame("initialize", initializeParams(this.#host!, this.#options.version));
-    const answer = await this.#requests.send(leg, generation, {
-      method: "initialize",
-      compose: (id) => splice(init.bytes, [{ start: init.idStart, end: init.idEnd, text: String(id) }]),
-      cancellation: undefined,
-      timeouts: undefined,
-    });
-    if (answer.isError) {
-      const { code, message, data } = answer.body() as { code?: unknown; message?: unknown; data?: unknown };
-      const more = data === undefined ? "" : ` ${JSON.stringify(data)}`;
-      throw new Fault("SERVER_UNAVAILABLE", `it refused initialize: ${String(code)} ${String(message)}${more}`);
-    }
-    const hello = readHello(answer.body());
-    if (typeof hello === "string") throw new Fault("SERVER_UNAVAILABLE", hello);
-    this.#hello = hello;
-    leg.negotiated?.(hello.revision);
-    const text = '{"jsonrpc":"2.0","method":"notifications/initialized"}';
-    leg.send({ chunks: [Buffer.from(text)], kind: "notification", method: "notifications/initialized" });
+  async #handshake(leg: Leg): Promise<void> {
+    const { connectMs } = this.server.timeouts;
+    const send = (spec: RequestSpec): Promise<Frame> => this.#requests.send(leg, this.#generation, spec);
+    this.#hello = await inTime(connectMs, shakeHands(leg, send, this.#host!, this.#options.version));
   }
 
   #becomeReady(): void {
@@ -239,7 +208,10 @@ export class Connection {
     if (login) {
       this.#state = "needs-login";
       this.#trouble = { stage: "auth", reason, nextRetryMs: undefined };
-      this.#options.log.error({ server: this.name, stage: "auth", reason }, "server needs a login and is parked until then");
+      this.#options.log.error(
+        { server: this.name, stage: "auth", reason },
+        "server needs a login and is parked until then",
+      );
     } else {
       this.#backOff(stage, reason);
     }
@@ -286,9 +258,8 @@ export class Connection {
     this.#state = "connecting";
     this.#questions.endAll("the server's session is gone");
     const leg = this.#leg!;
-    const startedAt = performance.now();
     this.#options.log.warn({ server: this.name }, "server lost its session, opening another");
-    this.#renewal = this.#within(this.#handshake(leg, this.#generation), startedAt).then(
+    this.#renewal = this.#handshake(leg).then(
       () => {
         if (this.#leg === leg && this.#state === "connecting") this.#becomeReady();
       },
@@ -297,18 +268,6 @@ export class Connection {
       },
     );
     return this.#renewal;
-  }
-
-  /** Rejects when `connectMs` is over; the attempt itself is then dropped by its caller. */
-  #within<T>(work: Promise<T>, startedAt: number): Promise<T> {
-    const { connectMs } = this.server.timeouts;
-    return new Promise((resolve, reject) => {
-      const left = Math.max(1, connectMs - (performance.now() - startedAt));
-      const timer = setTimeout(() => {
-        reject(new Fault("DEADLINE_EXCEEDED", `no answer within ${connectMs} ms (timeouts.connectMs)`));
-      }, left);
-      work.then(resolve, reject).finally(() => clearTimeout(timer));
-    });
   }
 
   #newSettled(): void {
@@ -332,23 +291,19 @@ export class Connection {
     const fault = faultOf(this.name, spec.method, error);
     if (error.delivered !== "no" || resends > RESENDS) throw fault;
     if (error.reason === "session-lost") await settledOrCancelled(this.#renew(generation), spec.cancellation);
-    else if (error.reason === "closed" && this.#state === "connecting") await settledOrCancelled(this.#settled, spec.cancellation);
+    else if (error.reason === "closed" && this.#state === "connecting")
+      await settledOrCancelled(this.#settled, spec.cancellation);
     else throw fault;
     if (this.#state !== "ready") throw this.unavailable();
     const next = this.#generation;
-    return this.#requests.send(this.#leg!, next, spec).catch((again: unknown) => this.#again(spec, next, again, resends + 1));
+    return this.#requests
+      .send(this.#leg!, next, spec)
+      .catch((again: unknown) => this.#again(spec, next, again, resends + 1));
   }
 
   /** Why nothing can be sent right now. */
   unavailable(): Fault {
-    const { reason, nextRetryMs, stage } = this.#trouble ?? { reason: "it is not connected", nextRetryMs: undefined, stage: "lost" };
-    const detail = { server: this.name, retrySafe: true, data: { state: this.#state, stage } };
-    if (this.#state === "needs-login") return new Fault("NEEDS_LOGIN", `server "${this.name}" needs a login: ${reason}`, detail);
-    if (this.#state === "closed" || this.#state === "draining") {
-      return new Fault("SERVER_CLOSED", `server "${this.name}" was stopped`, detail);
-    }
-    const next = nextRetryMs === undefined ? "" : `; it is tried again within ${Math.ceil(nextRetryMs / 1000)} s`;
-    return new Fault("SERVER_UNAVAILABLE", `server "${this.name}" is not available: ${reason}${next}`, detail);
+    return unavailableFault(this.name, this.#state, this.#trouble);
   }
 
   #incoming(frame: Frame): void {
@@ -377,21 +332,4 @@ export class Connection {
       this.#options.log.debug({ server: this.name, reason: error.message }, `a ${kind} could not be sent`);
     }
   }
-}
-
-function describe(why: LegClosed): string {
-  const tail = why.stderrTail?.length ? `; last lines of its stderr: ${why.stderrTail.slice(-3).join(" | ")}` : "";
-  return why.reason + tail;
-}
-
-/** Waits, but not longer than the one who waits wants to. */
-function settledOrCancelled(settled: Promise<void>, cancellation: Cancellation | undefined): Promise<void> {
-  if (cancellation === undefined) return settled;
-  return new Promise((resolve, reject) => {
-    const take = cancellation.onCancel((reason) => reject(new Fault("CANCELLED", reason)));
-    settled.then(() => {
-      take();
-      resolve();
-    }, reject);
-  });
 }

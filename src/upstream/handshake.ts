@@ -1,9 +1,15 @@
 /**
- * What we tell a legacy server about our side, and what we take from its answer. Pure functions.
+ * What we tell a legacy server about our side, and what we take from its answer.
  * Towards a server we declare what this host declared, intersected with what we can carry (spec.md §4.1): nothing is
  * added that the host did not say, so a server never asks what nobody can answer.
  */
-import { LATEST_LEGACY, isLegacyRevision } from "../wire/version.ts";
+import { Fault } from "../errors.ts";
+import { rewrite } from "../wire/edits.ts";
+import type { Frame } from "../wire/frame.ts";
+import type { Leg } from "../wire/leg.ts";
+import { requestFrame } from "../wire/splice.ts";
+import { isLegacyRevision, LATEST_LEGACY } from "../wire/version.ts";
+import type { RequestSpec } from "./requests.ts";
 
 /** What a host said in `initialize`, as far as a server is told of it. */
 export interface HostView {
@@ -41,7 +47,7 @@ function declaredCapabilities(host: HostView): Record<string, unknown> {
 }
 
 /** Params of the `initialize` that goes to a server. */
-export function initializeParams(host: HostView, version: string): Record<string, unknown> {
+function initializeParams(host: HostView, version: string): Record<string, unknown> {
   return {
     protocolVersion: LATEST_LEGACY,
     capabilities: declaredCapabilities(host),
@@ -50,7 +56,7 @@ export function initializeParams(host: HostView, version: string): Record<string
 }
 
 /** Reads an InitializeResult; a string is the reason why it cannot be used. */
-export function readHello(result: unknown): ServerHello | string {
+function readHello(result: unknown): ServerHello | string {
   if (!isObject(result)) return "its answer to initialize is not an object";
   const { protocolVersion, capabilities, serverInfo, instructions } = result;
   if (typeof protocolVersion !== "string" || !isLegacyRevision(protocolVersion)) {
@@ -67,4 +73,27 @@ export function readHello(result: unknown): ServerHello | string {
     },
     instructions: typeof instructions === "string" ? instructions : undefined,
   };
+}
+
+/** `initialize`, its answer, `initialized`. Rejects with a Fault whose text says what the server did wrong. */
+export async function shakeHands(
+  leg: Leg,
+  send: (spec: RequestSpec) => Promise<Frame>,
+  host: HostView,
+  version: string,
+): Promise<ServerHello> {
+  const frame = requestFrame("initialize", initializeParams(host, version));
+  const compose = (id: number): Buffer[] => rewrite(frame, id, []);
+  const answer = await send({ method: "initialize", compose, cancellation: undefined, timeouts: undefined });
+  if (answer.isError) {
+    const { code, message, data } = answer.body() as { code?: unknown; message?: unknown; data?: unknown };
+    const more = data === undefined ? "" : ` ${JSON.stringify(data)}`;
+    throw new Fault("SERVER_UNAVAILABLE", `it refused initialize: ${String(code)} ${String(message)}${more}`);
+  }
+  const hello = readHello(answer.body());
+  if (typeof hello === "string") throw new Fault("SERVER_UNAVAILABLE", hello);
+  leg.negotiated?.(hello.revision);
+  const text = '{"jsonrpc":"2.0","method":"notifications/initialized"}';
+  leg.send({ chunks: [Buffer.from(text)], kind: "notification", method: "notifications/initialized" });
+  return hello;
 }

@@ -52,7 +52,8 @@ export class Requests {
         reject(fault);
       };
       const clock =
-        spec.timeouts && startClock(spec.timeouts, (limit) => abort(`timed out after ${limit.ms} ms`, this.#late(spec.method, limit)));
+        spec.timeouts &&
+        startClock(spec.timeouts, (limit) => abort(`timed out after ${limit.ms} ms`, this.#late(spec.method, limit)));
       const waiting: Waiting = {
         id,
         method: spec.method,
@@ -157,6 +158,9 @@ export function faultOf(server: string, method: string, error: LegError): Fault 
     default:
       return error.delivered === "no"
         ? new Fault("SERVER_UNAVAILABLE", text, { ...detail, data: status })
-        : new Fault("SERVER_CLOSED", `${text}; whether ${method} ran is unknown`, { ...detail, data: { ...status, ...outcome } });
+        : new Fault("SERVER_CLOSED", `${text}; whether ${method} ran is unknown`, {
+            ...detail,
+            data: { ...status, ...outcome },
+          });
   }
 }

@@ -21,7 +21,7 @@ const BACKSLASH = 0x5c;
 const COLON = 0x3a;
 
 /** Each is undefined where it could not be told. */
-export interface HeadFields {
+interface HeadFields {
   /** Raw text of the id, if it is a string or a number. */
   readonly idText: string | undefined;
   readonly method: string | undefined;
@@ -62,12 +62,14 @@ function fromHead(b: Buffer): Head {
     if (i < 0) break;
     const { top } = lastName();
     const twice = (found.seen & top) !== 0;
-    found.seen |= top;
+    // An id that is cut itself counts as not seen: the tail may have all of it.
+    if (top !== TOP.id) found.seen |= top;
     const start = crossSpace(b, i, n);
     const quoted = start < n && b[start] === QUOTE;
     const after = quoted ? crossName(b, start + 1, n) : crossValue(b, start, n);
     // A value that ends where the head ends may go on behind it.
     if (after < 0 || after >= n) break;
+    found.seen |= top;
     if (top === TOP.method && quoted) found.method = lastName().text;
     if (top === TOP.id) found.idText = twice || !isId(b, start) ? undefined : b.toString("utf8", start, after);
     i = crossSpace(b, after, n);

@@ -10,7 +10,7 @@ export const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
 /** Bytes that are looked at one by one before the searches, which cost some 100 ns to begin. */
-const SHORT_RUN = 64;
+const SHORT_RUN = 32;
 
 let bad = 0;
 let seenBytes = 0;

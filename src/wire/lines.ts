@@ -14,7 +14,7 @@ const TAIL_BYTES = 256;
 const SMALL_CHUNK = 1024;
 const BLOCK_BYTES = 16 * 1024;
 
-export interface LineFramerOptions {
+interface LineFramerOptions {
   /** Longest line, without its LF; 0 = no limit. */
   readonly maxBytes: number;
   /** One line without its LF, not blank. Must not throw. The buffer is not written to afterwards. */

@@ -19,7 +19,7 @@ const CASE = 0x20;
 const SHORT_RUN = 64;
 
 /** Decoded keys in order; the i-th value is at `spans[2 * i]`..`spans[2 * i + 1]`. */
-export interface Members {
+interface Members {
   readonly keys: string[];
   readonly spans: number[];
 }

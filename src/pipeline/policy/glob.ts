@@ -23,7 +23,8 @@ const FLAT_SLASH = "\uE02F";
 
 /** @throws ConfigError naming `where` */
 export function compileGlob(source: string, style: GlobStyle, where: string): Glob {
-  if (source.trim() === "") throw new ConfigError(`${where}: an empty glob matches nothing. Write a name, or "*" for all.`);
+  if (source.trim() === "")
+    throw new ConfigError(`${where}: an empty glob matches nothing. Write a name, or "*" for all.`);
   if (source.startsWith("!") || source.includes("!(")) {
     throw new ConfigError(
       `${where}: ${JSON.stringify(source)} is a negation, which is not supported. ` +

@@ -4,7 +4,20 @@
  */
 import type { PolicyConfig, ServerConfig } from "../../config/types.ts";
 import type { Decision, ItemKind, PolicyItem } from "../../exchange.ts";
-import { type CompiledFilter, type CompiledRule, compileFilter, compileRule, KEYS, KINDS, mayMatch, reaches, spelled, surelyMatches } from "./rules.ts";
+import {
+  type CompiledFilter,
+  type CompiledRule,
+  compileFilter,
+  compileRule,
+  KEYS,
+  KINDS,
+  mayMatch,
+  reaches,
+  spelled,
+  surelyMatches,
+} from "./rules.ts";
+
+export { policyLayer } from "./layer.ts";
 
 /** Who asks, as far as rules can tell callers apart. */
 export interface PolicyCaller {
@@ -138,7 +151,11 @@ function unusedFilters(servers: ReadonlyMap<string, ServerPart>, items: readonly
   );
 }
 
-function unusedRules(rules: readonly CompiledRule[], servers: readonly string[], items: readonly PolicyItem[]): string[] {
+function unusedRules(
+  rules: readonly CompiledRule[],
+  servers: readonly string[],
+  items: readonly PolicyItem[],
+): string[] {
   return rules.flatMap((rule) => {
     const known = (name: string) => rule.servers?.globs.some((glob) => glob.test(name) === true) ?? true;
     const missing = (rule.servers?.globs ?? [])

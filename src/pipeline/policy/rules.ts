@@ -80,7 +80,9 @@ export function compileRule(rule: PolicyRule, index: number): CompiledRule {
   }
   // Leaving a condition out of an allow rule would open what it guards.
   if (rule.when !== undefined) {
-    throw new ConfigError(`policy.${where}.when: conditions are not supported in this version. Remove the rule or its "when".`);
+    throw new ConfigError(
+      `policy.${where}.when: conditions are not supported in this version. Remove the rule or its "when".`,
+    );
   }
   const list = (key: "servers" | "clients" | "tools" | "prompts" | "resources") =>
     rule[key] === undefined ? undefined : globList(rule[key], key === "resources" ? "path" : "flat", `${where}.${key}`);
@@ -112,7 +114,8 @@ export function compileFilter(server: ServerConfig, kind: ItemKind): CompiledFil
 }
 
 function globList(sources: readonly string[], style: GlobStyle, where: string): GlobList {
-  const compile = (source: string) => compileGlob(source, style, where.startsWith("rules[") ? `policy.${where}` : where);
+  const compile = (source: string) =>
+    compileGlob(source, style, where.startsWith("rules[") ? `policy.${where}` : where);
   const globs = sources.map(compile);
   const decoded = style === "path" && sources.some((source) => source.includes("%"));
   return { where, globs, plainGlobs: decoded ? [...globs, ...sources.map(decodeEscapes).map(compile)] : globs };

@@ -39,12 +39,16 @@ function takeFault(bytes: Buffer, { fault, idText, method, reason }: ScanFault, 
   to.failed(id, new LegError("bad-answer", message, { delivered: "unknown" }));
 }
 
-/** A message of `length` bytes exceeded the limit and is lost but for its first and last bytes. */
-export function takeOversize(head: Buffer, length: number, tail: Buffer, limit: number, to: Intake): void {
+/**
+ * A message of `length` bytes exceeded the limit and is lost but for its first and last bytes. Returns false if they do
+ * not tell what it was.
+ */
+export function takeOversize(head: Buffer, length: number, tail: Buffer, limit: number, to: Intake): boolean {
   const { idText, method } = idOfHead(head, tail);
   const id = method === undefined ? ourId(idText) : undefined;
-  if (id === undefined) return to.noise(head, `a message of ${length} bytes, more than the limit of ${limit}`);
-  to.failed(id, tooLarge(length, limit));
+  if (id === undefined) to.noise(head, `a message of ${length} bytes, more than the limit of ${limit}`);
+  else to.failed(id, tooLarge(length, limit));
+  return method !== undefined || id !== undefined;
 }
 
 export function tooLarge(length: number | undefined, limit: number): LegError {

@@ -73,13 +73,15 @@ export class SendOrder {
   #start({ message, bytes }: Waiting): void {
     const { method, chunks } = message;
     const initialized = method === "notifications/initialized";
-    const blocks = initialized || method === "initialize";
+    let blocks = initialized || method === "initialize";
     let started = false;
     let headed = false;
     let timer: NodeJS.Timeout | undefined;
     const open = (): void => {
       clearTimeout(timer);
+      // Once only: by the time of a second call the barrier may be another message's.
       if (blocks) this.#barrier = false;
+      blocks = false;
       this.#pump();
     };
     const start = (): void => {

@@ -1,0 +1,149 @@
+/**
+ * Exchange and outcome -> the audit record, as text. Fields and their order are those of interface.md; a field without a
+ * value is left out. `time` is when the exchange ended. Place in the chain (`seq`, `prev`) is added when the line is
+ * written. No value can end the line: texts are escaped by JSON, and raw payloads come from frames, which have no LF.
+ */
+import { hash } from "node:crypto";
+import type { AuditConfig } from "../../config/types.ts";
+import type { Answer, Caller, Exchange } from "../../exchange.ts";
+import type { Frame } from "../../wire/frame.ts";
+import { type Ending, endingOfAnswer, endingOfFailure } from "./outcome.ts";
+import { makeRedactor, omitted, type RedactionOptions } from "./redact.ts";
+
+/** A record but for its place in the chain: `{"time":…,` seq and prev `,…}`. */
+export interface AuditLine {
+  readonly time: string;
+  /** The members behind `prev`, without braces. */
+  readonly rest: string;
+}
+
+export interface RecordOptions extends RedactionOptions {
+  readonly payloads: AuditConfig["payloads"];
+}
+
+export interface Recorder {
+  readonly answered: (exchange: Exchange, answer: Answer) => AuditLine;
+  readonly failed: (exchange: Exchange, failure: unknown) => AuditLine;
+}
+
+/**
+ * With `payloads: "redacted"`, larger arguments or results are not copied: the record has `{"omitted":{"bytes":N}}` in
+ * their place (and the arguments' hash all the same).
+ */
+export const MAX_PAYLOAD_BYTES = 16_384;
+const MAX_MESSAGE_CHARS = 1_000;
+const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;
+/** Their payload is `params.arguments`; that of others is all of params but `_meta`. */
+const WITH_ARGUMENTS: ReadonlySet<string> = new Set(["tools/call", "prompts/get"]);
+
+export function makeRecorder({ payloads, secrets, redactKeys }: RecordOptions): Recorder {
+  const redactor = makeRedactor({ secrets, redactKeys });
+  const callers = new WeakMap<Caller, string>();
+
+  function callerText(caller: Caller): string {
+    let text = callers.get(caller);
+    if (text === undefined) {
+      const { name, version } = caller.client;
+      const client = JSON.stringify({ name: redactor.text(name), version: redactor.text(version) });
+      text = `"session":${JSON.stringify(caller.session)},"client":${client}`;
+      if (caller.principal !== undefined) text += `,"principal":${JSON.stringify(caller.principal)}`;
+      text += `,"era":"${caller.era}"`;
+      callers.set(caller, text);
+    }
+    return text;
+  }
+
+  function payload(bytes: Buffer, start: number, end: number): string {
+    if (payloads === "full") return bytes.utf8Slice(start, end);
+    return end - start > MAX_PAYLOAD_BYTES ? omitted(end - start) : redactor.json(bytes.utf8Slice(start, end));
+  }
+
+  function argumentsText(frame: Frame): string {
+    const at = WITH_ARGUMENTS.has(frame.method ?? "") ? frame.indexOf("arguments") : -1;
+    const sha =
+      at < 0
+        ? ""
+        : `,"argumentsSha256":"${sha256(frame.bytes.subarray(frame.spans[2 * at], frame.spans[2 * at + 1]))}"`;
+    if (payloads === "none") return sha;
+    if (at >= 0) return `${sha},"arguments":${payload(frame.bytes, frame.spans[2 * at]!, frame.spans[2 * at + 1]!)}`;
+    if (WITH_ARGUMENTS.has(frame.method ?? "") || frame.bodyStart < 0) return "";
+    const others = Buffer.from(withoutMeta(frame));
+    return others.length === 2 ? "" : `,"arguments":${payload(others, 0, others.length)}`;
+  }
+
+  function compose(exchange: Exchange, ending: Ending, answer: Answer | undefined): AuditLine {
+    const { trail, frame, caller, direction, row } = exchange;
+    const now = performance.now();
+    let rest = `${callerText(caller)},"direction":"${direction}","method":${JSON.stringify(row.method)}`;
+    if (trail.server !== undefined) rest += `,"server":${JSON.stringify(trail.server)}`;
+    if (trail.name !== undefined) rest += `,"name":${JSON.stringify(redactor.text(trail.name))}`;
+    if (trail.publicName !== undefined) rest += `,"publicName":${JSON.stringify(redactor.text(trail.publicName))}`;
+    if (trail.decision !== undefined) {
+      const { effect, rule, reason } = trail.decision;
+      rest += `,"decision":{"effect":"${effect}","rule":${JSON.stringify(rule)}`;
+      rest += reason === undefined ? "}" : `,"reason":${JSON.stringify(reason)}}`;
+    }
+    rest += `,"outcome":"${ending.outcome}"`;
+    if (ending.error !== undefined) {
+      const { code, message } = ending.error;
+      const shown = JSON.stringify(redactor.text(message).slice(0, MAX_MESSAGE_CHARS));
+      rest += code === undefined ? `,"error":{"message":${shown}}` : `,"error":{"code":${code},"message":${shown}}`;
+    }
+    rest += `,"durationMs":${ms(now - trail.startedAt)},"queuedMs":${ms(trail.queuedMs)}`;
+    if (trail.sentAt !== undefined) rest += `,"upstreamMs":${ms((trail.answeredAt ?? now) - trail.sentAt)}`;
+    rest += `,"requestBytes":${frame.bytes.length}`;
+    if (answer !== undefined) rest += `,"responseBytes":${answer.bytes.length}`;
+    rest += argumentsText(frame);
+    if (answer?.bodyKey === "result" && payloads !== "none") {
+      rest += `,"result":${payload(answer.bytes, answer.bodyStart, answer.bodyEnd)}`;
+    }
+    const traceparent = traceparentOf(frame);
+    if (traceparent !== undefined) rest += `,"traceparent":"${traceparent}"`;
+    return { time: timestamp(), rest };
+  }
+
+  return {
+    answered: (exchange, answer) => compose(exchange, endingOfAnswer(exchange, answer), answer),
+    failed: (exchange, failure) => compose(exchange, endingOfFailure(exchange, failure), undefined),
+  };
+}
+
+/** Spliced from raw members, so that numbers and key order stay as they were sent. */
+function withoutMeta(frame: Frame): string {
+  if (!frame.has("_meta")) return frame.bodyText!;
+  const members = frame.keys.flatMap((key, at) =>
+    key === "_meta"
+      ? []
+      : `${JSON.stringify(key)}:${frame.bytes.utf8Slice(frame.spans[2 * at]!, frame.spans[2 * at + 1]!)}`,
+  );
+  return `{${members.join(",")}}`;
+}
+
+/** W3C Trace Context, from where MCP puts it: `params._meta.traceparent`. */
+function traceparentOf(frame: Frame): string | undefined {
+  const meta = frame.text("_meta");
+  if (meta === undefined || !meta.includes('"traceparent"')) return undefined;
+  const { traceparent } = JSON.parse(meta) as { traceparent?: unknown };
+  return typeof traceparent === "string" && TRACEPARENT.test(traceparent) ? traceparent : undefined;
+}
+
+function sha256(bytes: Buffer): string {
+  return hash("sha256", bytes, "hex");
+}
+
+/** Milliseconds with three decimals. */
+function ms(value: number): number {
+  return Math.round(value * 1000) / 1000;
+}
+
+let lastMs = -1;
+let lastTime = "";
+
+function timestamp(): string {
+  const now = Date.now();
+  if (now !== lastMs) {
+    lastMs = now;
+    lastTime = new Date(now).toISOString();
+  }
+  return lastTime;
+}
