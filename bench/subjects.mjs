@@ -10,7 +10,7 @@ const file = (path) => fileURLToPath(new URL(path, import.meta.url));
 const { execPath: node } = process;
 
 /** Tools of one server, and servers behind an aggregating proxy. */
-export const TOOLS = 20;
+const TOOLS = 20;
 const SERVERS = ["s1", "s2", "s3"];
 const server = (name) => ({ command: node, args: [file("./server.mjs"), name, String(TOOLS)] });
 

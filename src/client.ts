@@ -3,7 +3,7 @@
  * exactly what a real host would get.
  */
 import type { Log } from "./log.ts";
-import { SwitchyardProxy, type ProxyOptions } from "./proxy.ts";
+import { type ProxyOptions, SwitchyardProxy } from "./proxy.ts";
 import type { ListMethod } from "./router/catalogue.ts";
 import type { Connection } from "./upstream/connection.ts";
 import type { ConnectionState } from "./upstream/state.ts";

@@ -26,7 +26,9 @@ export interface Caller {
 /** The only cancellation channel. Lighter than AbortSignal (one per call, on the hot path), with the same meaning. */
 export class Cancellation {
   #reason: string | undefined;
-  #listeners: Set<(reason: string) => void> | undefined;
+  /** The usual case is one listener at a time: it needs no set. */
+  #first: ((reason: string) => void) | undefined;
+  #more: Set<(reason: string) => void> | undefined;
 
   get cancelled(): boolean {
     return this.#reason !== undefined;
@@ -37,22 +39,27 @@ export class Cancellation {
   }
   /** Runs `listener` once when cancelled, at once if it already is. Returns a function that takes the listener back. */
   onCancel(listener: (reason: string) => void): () => void {
-    if (this.#reason !== undefined) {
-      listener(this.#reason);
-      return () => {};
+    if (this.#reason !== undefined) listener(this.#reason);
+    else if (this.#first === undefined) this.#first = listener;
+    else {
+      this.#more ??= new Set();
+      this.#more.add(listener);
     }
-    this.#listeners ??= new Set();
-    const listeners = this.#listeners;
-    listeners.add(listener);
-    return () => listeners.delete(listener);
+    return () => {
+      if (this.#first === listener) this.#first = undefined;
+      else this.#more?.delete(listener);
+    };
   }
   /** Idempotent; the first reason stands. */
   cancel(reason: string): void {
     if (this.#reason !== undefined) return;
     this.#reason = reason;
-    const listeners = this.#listeners;
-    this.#listeners = undefined;
-    if (listeners) for (const listener of listeners) listener(reason);
+    const first = this.#first;
+    const more = this.#more;
+    this.#first = undefined;
+    this.#more = undefined;
+    first?.(reason);
+    if (more) for (const listener of more) listener(reason);
   }
 }
 
@@ -110,6 +117,8 @@ export interface Exchange {
   readonly progress: ((notification: Frame) => void) | undefined;
   /** direction "toHost": the server that asks. */
   readonly server: string | undefined;
+  /** Filled in by resolve, in place: an exchange is not copied on its way (it is the hot path's one large object). */
+  readonly target: Target | undefined;
 }
 
 /** Where an exchange goes. */
@@ -137,6 +146,12 @@ export interface PolicyItem {
 
 export interface Resolved extends Exchange {
   readonly target: Target;
+}
+
+/** Gives an exchange its target; a later one replaces it (a probe for the owner of a URI tries several, one by one). */
+export function aimAt(exchange: Exchange, target: Target): Resolved {
+  (exchange as { target: Target }).target = target;
+  return exchange as Resolved;
 }
 
 declare const permit: unique symbol;

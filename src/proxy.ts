@@ -289,6 +289,7 @@ export class SwitchyardProxy {
       trail,
       progress,
       server: connection.name,
+      target: undefined,
     });
   }
 

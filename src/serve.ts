@@ -1,7 +1,7 @@
 /** `switchyard serve` on stdio: one host on stdin and stdout, from the first byte to the last child process. */
 import type { Readable, Writable } from "node:stream";
 import { StdioHostLeg } from "./downstream/stdio.ts";
-import { SwitchyardProxy, type ProxyOptions, within } from "./proxy.ts";
+import { type ProxyOptions, SwitchyardProxy, within } from "./proxy.ts";
 import { killAllGroupsSync } from "./upstream/legs/kill.ts";
 
 export interface ServeOptions extends ProxyOptions {

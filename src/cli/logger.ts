@@ -28,8 +28,13 @@ export interface LoggerOptions {
 export async function makeLogger({ level, format, redact, stream }: LoggerOptions): Promise<Log> {
   const { pino } = await import("pino");
   let dropped = 0;
+  let gone = false;
+  stream.on("error", () => {
+    gone = true;
+  });
   const destination = {
     write(line: string): void {
+      if (gone) return;
       if (stream.writableLength > maxWaitingBytes) {
         dropped++;
         return;
@@ -76,7 +81,8 @@ function pretty(line: string): string {
   const ms = String(at.getMilliseconds()).padStart(3, "0");
   const rest = Object.entries(fields).map(([key, value]) => ` ${key}=${short(value)}`);
   const place = server === undefined ? "" : `${String(server)}: `;
-  return `${oneLine(`${clock}.${ms} ${String(level).toUpperCase().padEnd(5)} ${place}${String(msg)}${rest.join("")}`)}\n`;
+  const head = `${clock}.${ms} ${String(level).toUpperCase().padEnd(5)}`;
+  return `${head} ${oneLine(`${place}${String(msg)}${rest.join("")}`)}\n`;
 }
 
 function short(value: unknown): string {

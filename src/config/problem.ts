@@ -12,7 +12,7 @@ export interface Problem {
 }
 
 /** `mcpServers.files.args[0]`, `mcpServers["my server"].url`; the whole file is "(top level)". */
-export function pathText(path: KeyPath): string {
+function pathText(path: KeyPath): string {
   let text = "";
   for (const part of path) {
     if (typeof part === "number") text += `[${part}]`;

@@ -111,7 +111,7 @@ const httpSchema = z.strictObject({
 });
 
 /** Everything but the servers. */
-export const topShape = {
+const topShape = {
   $schema: optional(z.string().meta({ description: "Address of this schema, for editors." })),
   timeouts: optional(timeoutsSchema.meta({ description: "Time limits; an entry may have its own." })),
   names: optional(namesSchema.meta({ description: "How public names are made." })),

@@ -1,6 +1,6 @@
 /**
  * The shape of the file: what may stand where, in which unit, with which default. Checks after expansion and feeds
- * `switchyard schema`. One of the two files that import zod (100 ms): load it with `await import()` only.
+ * `switchyard schema`. The files that import zod (100 ms) are reached by `await import()` only.
  */
 import * as z from "zod";
 import { defaultNames, defaultPage, defaultQueueLimit, defaultTimeouts, maxMs } from "./defaults.ts";

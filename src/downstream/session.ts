@@ -178,6 +178,7 @@ export class HostSession {
         if (this.#inFlight.get(key) === exchange) this.notify(chunks);
       }),
       server: undefined,
+      target: undefined,
     };
     this.#inFlight.set(key, exchange);
     this.#options.handle(exchange).then(

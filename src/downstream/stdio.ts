@@ -54,7 +54,11 @@ export class StdioHostLeg {
       line: (bytes) => session.receive(scan(bytes), bytes),
       tooLong: (head, length, tail) => {
         const { idText, kind } = idOfHead(head, tail);
-        session.tooLong(idText, kind, `a message of ${length} bytes was refused: maxMessageBytes is ${maxMessageBytes}`);
+        session.tooLong(
+          idText,
+          kind,
+          `a message of ${length} bytes was refused: maxMessageBytes is ${maxMessageBytes}`,
+        );
       },
     });
     input.on("data", (chunk: Buffer) => framer.push(chunk));

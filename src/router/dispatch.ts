@@ -8,6 +8,7 @@ import type { Answer, Exchange, Handler, Permitted, Target } from "../exchange.t
 import { removeMember, replaceMember, rewrite, tokenEdit } from "../wire/edits.ts";
 import type { Frame } from "../wire/frame.ts";
 import { type Edit, jsonText, rawResultFrame, requestFrame, resultFrame } from "../wire/splice.ts";
+import { findMember } from "../wire/values.ts";
 import type { AnswerRules } from "./answers.ts";
 import type { Catalogue, ListMethod } from "./catalogue.ts";
 import type { Host } from "./hosts.ts";
@@ -62,20 +63,20 @@ function forward(options: DispatchOptions, exchange: Exchange, target: ItemTarge
 
 function send(server: ServerPort, exchange: Exchange, compose: (id: number) => Buffer[]): Promise<Answer> {
   const { trail } = exchange;
-  return server
-    .request({
-      method: exchange.row.method,
-      compose,
-      cancellation: exchange.cancellation,
-      progress: exchange.progress,
-      timeouts: server.config.timeouts,
-      sent: () => {
-        trail.sentAt = performance.now();
-      },
-    })
-    .finally(() => {
-      trail.answeredAt = performance.now();
-    });
+  const ended = (): void => {
+    trail.answeredAt = performance.now();
+  };
+  return server.request({
+    method: exchange.row.method,
+    compose,
+    cancellation: exchange.cancellation,
+    progress: exchange.progress,
+    timeouts: server.config.timeouts,
+    sent: () => {
+      trail.sentAt = performance.now();
+    },
+    ended,
+  });
 }
 
 /** The request as the server gets it. `task` is dropped: we advertise no tasks, so it is to be ignored (spec.md §1.15). */
@@ -153,11 +154,13 @@ async function complete(options: DispatchOptions, exchange: Exchange, target: It
   const server = options.server(target.server);
   if (!server.ready || !server.declares("completions")) return resultFrame(NO_COMPLETION);
   const { frame } = exchange;
-  const ref = frame.value("ref") as Record<string, unknown>;
+  const at = frame.indexOf("ref");
   const key = target.kind === "prompt" ? "name" : "uri";
+  const span = findMember(frame.bytes, frame.spans[2 * at]!, frame.spans[2 * at + 1]!, key)!;
   const edits: Edit[] = [];
-  if (ref[key] !== target.original)
-    edits.push(replaceMember(frame, "ref", jsonText({ ...ref, [key]: target.original })));
+  if (exchange.trail.publicName !== target.original) {
+    edits.push({ start: span[0], end: span[1], text: jsonText(target.original) });
+  }
   const context = server.atLeast("2025-06-18") ? undefined : removeMember(frame, "context");
   if (context !== undefined) edits.push(context);
   const token = tokenEdit(frame, false);

@@ -14,6 +14,8 @@ export interface PortRequest {
   /** Id of the earlier request whose progress now belongs to this one. */
   readonly carries?: number;
   sent?(id: number): void;
+  /** Called when it was answered, failed or cancelled. */
+  ended?(): void;
 }
 
 export interface ServerPort {

@@ -4,7 +4,16 @@
  * is what policy judges.
  */
 import { Fault, unknownItem } from "../errors.ts";
-import type { Answer, Exchange, Handler, ItemKind, Layer, Resolved, Target } from "../exchange.ts";
+import {
+  type Answer,
+  aimAt,
+  type Exchange,
+  type Handler,
+  type ItemKind,
+  type Layer,
+  type Resolved,
+  type Target,
+} from "../exchange.ts";
 import { RESOURCE_NOT_FOUND } from "../wire/codes.ts";
 import type { Frame } from "../wire/frame.ts";
 import { firstDuplicate } from "../wire/values.ts";
@@ -15,22 +24,32 @@ import type { Item } from "./items.ts";
 export type Probe = (owner: Owner) => Promise<boolean>;
 
 export function resolveLayer(catalogue: Catalogue, probe: Probe): Layer<Exchange, Resolved> {
-  return (next) => async (exchange) => {
-    switch (exchange.row.route) {
-      case "item":
-      case "subscription":
-        return exchange.row.kind === "resource"
-          ? byUri(catalogue, next, exchange, requiredString(exchange.frame, "uri"), probe)
-          : byName(catalogue, next, exchange, exchange.row.kind!, requiredString(exchange.frame, "name"));
-      case "completion":
-        return byReference(catalogue, next, exchange);
-      case "host":
-        return next({ ...exchange, target: { type: "host", server: exchange.server! } });
-      default:
-        return next({ ...exchange, target: { type: "all" } });
+  return (next) => (exchange) => {
+    try {
+      return resolve(catalogue, probe, next, exchange);
+    } catch (fault) {
+      return Promise.reject(fault);
     }
   };
 }
+
+function resolve(catalogue: Catalogue, probe: Probe, next: Handler<Resolved>, exchange: Exchange): Promise<Answer> {
+  switch (exchange.row.route) {
+    case "item":
+    case "subscription":
+      return exchange.row.kind === "resource"
+        ? byUri(catalogue, next, exchange, requiredString(exchange.frame, "uri"), probe)
+        : byName(catalogue, next, exchange, exchange.row.kind!, requiredString(exchange.frame, "name"));
+    case "completion":
+      return byReference(catalogue, next, exchange);
+    case "host":
+      return next(aimAt(exchange, { type: "host", server: exchange.server! }));
+    default:
+      return next(aimAt(exchange, ALL));
+  }
+}
+
+const ALL: Target = { type: "all" };
 
 function requiredString(frame: Frame, key: string): string {
   const value = frame.string(key);
@@ -42,14 +61,13 @@ function requiredString(frame: Frame, key: string): string {
 function aim(exchange: Exchange, server: string, kind: ItemKind, original: string): Resolved {
   exchange.trail.server = server;
   exchange.trail.name = original;
-  const target: Target = { type: "item", server, kind, original, item: { server, kind, original } };
-  return { ...exchange, target };
+  return aimAt(exchange, { type: "item", server, kind, original, item: { server, kind, original } });
 }
 
 function aimAtItem(exchange: Exchange, item: Item): Resolved {
   exchange.trail.server = item.server;
   exchange.trail.name = item.original;
-  return { ...exchange, target: { type: "item", server: item.server, kind: item.kind, original: item.original, item } };
+  return aimAt(exchange, { type: "item", server: item.server, kind: item.kind, original: item.original, item });
 }
 
 function byName(
@@ -134,7 +152,8 @@ const REF_KEYS: ReadonlySet<string> = new Set(["type", "name", "uri"]);
 /** Of two members with one key a server may take the other one than policy judged. */
 function refuseTwins(frame: Frame): void {
   const at = frame.indexOf("ref");
-  const twin = at < 0 ? undefined : firstDuplicate(frame.bytes, frame.spans[2 * at]!, frame.spans[2 * at + 1]!, REF_KEYS);
+  const twin =
+    at < 0 ? undefined : firstDuplicate(frame.bytes, frame.spans[2 * at]!, frame.spans[2 * at + 1]!, REF_KEYS);
   if (twin !== undefined) throw new Fault("INVALID_PARAMS", `params.ref has "${twin}" twice`);
 }
 

@@ -16,7 +16,8 @@ export interface Template {
 type Step = { readonly char: number } | { readonly not: string } | { readonly jump: number };
 
 const MAX_TEMPLATE = 4096;
-const MAX_URI = 16_384;
+const MAX_EXPRESSIONS = 32;
+const MAX_URI = 8192;
 const EXPRESSION = /^([+#./;?&]?)((?:[A-Za-z0-9_.%]+(?:\*|:[0-9]{1,4})?)(?:,[A-Za-z0-9_.%]+(?:\*|:[0-9]{1,4})?)*)$/;
 
 /** What each operator puts before its values, and what a value cannot hold. */
@@ -46,6 +47,7 @@ function compile(text: string): { steps: Step[]; literals: number; prefix: strin
   if (text.length > MAX_TEMPLATE) return undefined;
   const steps: Step[] = [];
   let literals = 0;
+  let expressions = 0;
   let at = 0;
   while (at < text.length) {
     const open = text.indexOf("{", at);
@@ -56,7 +58,7 @@ function compile(text: string): { steps: Step[]; literals: number; prefix: strin
     if (open < 0) break;
     const close = text.indexOf("}", open);
     const expression = close < 0 ? null : EXPRESSION.exec(text.slice(open + 1, close));
-    if (expression === null) return undefined;
+    if (expression === null || ++expressions > MAX_EXPRESSIONS) return undefined;
     pushExpression(steps, expression[1]!, expression[2]!);
     at = close + 1;
   }
@@ -78,34 +80,37 @@ function pushExpression(steps: Step[], operator: string, variables: string): voi
     steps.push({ jump: end }, { char: first.charCodeAt(0) }, { not: exploded ? "?#" : not });
 }
 
-/** The steps before `from` characters are literal and known to match. */
+/** The first `from` characters are literal and known to match. */
 function run(steps: readonly Step[], uri: string, from: number): boolean {
-  let places = new Set<number>();
-  enter(steps, places, from);
-  for (let i = from; i < uri.length && places.size > 0; i++) {
+  // When a place was entered last, so that none is entered twice for one character.
+  const entered = new Int32Array(steps.length + 1).fill(-1);
+  let places: number[] = [];
+  enter(steps, places, from, entered, from);
+  for (let i = from; i < uri.length && places.length > 0; i++) {
     const code = uri.charCodeAt(i);
-    const next = new Set<number>();
+    const next: number[] = [];
     for (const place of places) {
       const step = steps[place];
       if (step === undefined || "jump" in step) continue;
-      if ("char" in step ? step.char === code : !step.not.includes(uri[i]!)) {
-        enter(steps, next, "char" in step ? place + 1 : place);
-      }
+      if ("char" in step) {
+        if (step.char === code) enter(steps, next, place + 1, entered, i + 1);
+      } else if (!step.not.includes(uri[i]!)) enter(steps, next, place, entered, i + 1);
     }
     places = next;
   }
-  return places.has(steps.length);
+  return places.includes(steps.length);
 }
 
-/** Adds a place and every place that can be reached from it without a character. */
-function enter(steps: readonly Step[], places: Set<number>, first: number): void {
-  const open = [first];
-  for (let place = open.pop(); place !== undefined; place = open.pop()) {
-    if (places.has(place)) continue;
-    places.add(place);
-    const step = steps[place];
-    if (step === undefined || "char" in step) continue;
-    open.push(place + 1);
-    if ("jump" in step) open.push(step.jump);
+/** Adds a place and every place that can be reached from it without a character. As deep as there are expressions. */
+function enter(steps: readonly Step[], places: number[], place: number, entered: Int32Array, now: number): void {
+  if (entered[place] === now) return;
+  entered[place] = now;
+  const step = steps[place];
+  if (step === undefined || "char" in step) {
+    places.push(place);
+    return;
   }
+  if ("jump" in step) enter(steps, places, step.jump, entered, now);
+  else places.push(place);
+  enter(steps, places, place + 1, entered, now);
 }

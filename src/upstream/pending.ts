@@ -15,8 +15,10 @@ export interface Waiting {
   reject(reason: Fault | Error): void;
   readonly progress: ((notification: Frame) => void) | undefined;
   readonly clock: Clock | undefined;
+  /** Called once when it is taken out, however it ended. */
+  readonly ended: (() => void) | undefined;
   /** Takes back the cancellation listener. */
-  release: () => void;
+  unlisten: (() => void) | undefined;
 }
 
 export class Pending {
@@ -45,7 +47,8 @@ export class Pending {
     this.#waiting.delete(id);
     if (this.#carried.size > 0) for (const [token, by] of this.#carried) if (by === id) this.#carried.delete(token);
     waiting.clock?.stop();
-    waiting.release();
+    waiting.unlisten?.();
+    waiting.ended?.();
     return waiting;
   }
 

@@ -24,6 +24,8 @@ export interface RequestSpec {
   readonly carries?: number;
   /** Called when the message is handed to the leg. */
   sent?(id: number): void;
+  /** Called when it was answered, failed or cancelled. */
+  ended?(): void;
 }
 
 export class Requests {
@@ -62,11 +64,12 @@ export class Requests {
         reject,
         progress: spec.progress,
         clock,
-        release: () => {},
+        ended: spec.ended,
+        unlisten: undefined,
       };
       this.#pending.add(waiting);
       if (spec.cancellation) {
-        waiting.release = spec.cancellation.onCancel((reason) => abort(reason, new Fault("CANCELLED", reason)));
+        waiting.unlisten = spec.cancellation.onCancel((reason) => abort(reason, new Fault("CANCELLED", reason)));
       }
       try {
         leg.send({ chunks: spec.compose(id), kind: "request", id, method: spec.method });

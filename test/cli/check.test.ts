@@ -20,7 +20,7 @@ describe("check", () => {
       "  files  ok  stdio npx",
       "  web    ok  http https://example.com/mcp",
       "  off  disabled",
-      expect.stringContaining("warning: switchyard.json:8: mcpServers.files.timeout: has no effect here."),
+      expect.stringContaining("warning: switchyard.json:9: mcpServers.files.timeout: has no effect here."),
       "2 ok, 1 disabled, 0 broken",
       "",
     ]);

@@ -95,10 +95,11 @@ describe("the log", () => {
       },
     });
     let errors = 0;
+    const closed = new Promise((resolve) => stream.on("close", resolve));
     stream.on("error", () => errors++);
     const log = await makeLogger({ level: "info", format: "json", redact, stream });
     for (let count = 0; count < 10; count++) log.info({}, "record");
-    await once(stream, "close");
+    await closed;
     for (let count = 0; count < 10; count++) log.info({}, "record");
     expect(errors).toBe(1);
   });

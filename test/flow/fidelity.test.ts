@@ -81,7 +81,7 @@ test("results and errors reach the host byte for byte, tool errors as results an
     rich: `{"_meta":{"v/x":${HOSTILE}},"future":${HOSTILE},"structuredContent":${HOSTILE},"isError":true,"content":[{"type":"text","text":"t","annotations":{"x":1.0}},{"type":"hologram","data":${HOSTILE}},{"type":"audio","data":"AA==","mimeType":"audio/wav","_meta":{}},{"text":"order","type":"text"}]}`,
     bare: "{}",
     spaced: '{ "content" : [ ] , "structuredContent" : [ 1.0 ] }',
-    twice: '{"content":[],"content":[{"type":"text","text":"1"}],"isError":false,"isError":true}',
+    twice: '{"vendor":1,"content":[],"vendor":2.0,"isError":false,"vendor":{}}',
     breaks: '{"content":[{"type":"text","text":"no"}],"structuredContent":{"n":"not a number"},"isError":true}',
   };
   const errors: Record<string, string> = {
@@ -106,7 +106,9 @@ test("results and errors reach the host byte for byte, tool errors as results an
       "prompt:p": [{ result: messages }],
     },
   });
-  await using host = await startHost({ config: { mcpServers: { f: server.entry } } });
+  // R159: -32042 is for hosts that can do it.
+  const capabilities = { elicitation: { form: {}, url: {} } };
+  await using host = await startHost({ config: { mcpServers: { f: server.entry } }, capabilities });
   for (const [name, text] of Object.entries(results)) {
     const reply = await host.request("tools/call", { name: `f__${name}` });
     expect(rawAt(reply.raw, "result"), name).toBe(text);
@@ -134,7 +136,10 @@ test("definitions pass with every field, known and unknown, and in their order; 
     (schema, i) =>
       `{"title":"T","icons":[{"src":"https://x/i.png","sizes":["48x48"]}],"name":"t${i}","description":"d\\u00e9 \\ud83d\\ude00","annotations":{"title":"a","readOnlyHint":true,"destructiveHint":false,"idempotentHint":true,"openWorldHint":false,"futureHint":1.0},"inputSchema":${schema},"outputSchema":${schema},"execution":{"taskSupport":"optional"},"_meta":{"v/x":${HOSTILE}},"future":${HOSTILE}}`,
   );
-  tools.push('{"inputSchema":{"type":"object"},"name":"last"}', '{ "name" : "spaced" , "inputSchema" : { } }');
+  tools.push(
+    '{"inputSchema":{"type":"object"},"name":"last"}',
+    '{ "name" : "spaced" , "inputSchema" : { "type" : "object" } }',
+  );
   const prompts = [
     `{"arguments":[{"name":"x","title":"X","required":false,"future":1.0}],"title":"P","name":"p","icons":[],"_meta":{"v":${HOSTILE}},"future":[${HOSTILE}]}`,
   ];

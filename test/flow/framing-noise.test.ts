@@ -28,7 +28,6 @@ test("banners, blank lines, ANSI codes, stray JSON, single bytes, CRLF and odd s
     '{"jsonrpc":"2.0","id":999999,"result":{"for":"nobody"}}',
     '{"jsonrpc":"2.0","id":{},"method":"ping"}',
     '{"jsonrpc":"2.0","method":7}',
-    '[{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":"in an array"}}]',
   ].join("\n");
   const noisy = stdioServer(dir, "noisy", {
     tools,

@@ -117,6 +117,11 @@ test("all pages of all servers arrive, and no bad list, cursor or definition tak
   expect(listed).toEqual(expect.arrayContaining(["good1", "good2"]));
   for (const name of listed) expect(["good1", "odd1", "odd2", "odd3", "good2"]).toContain(name);
   expect(new Set(listed).size).toBe(listed.length);
+  // What is left out for its schema is named, with the reason.
+  for (const odd of ["odd1", "odd2", "odd3"]) {
+    const named = warned("bad").some((record) => JSON.stringify(record).includes(odd));
+    expect(listed.includes(odd) || named, odd).toBe(true);
+  }
   expect(await host.callText("bad__good2")).toBe("bad:good2");
 
   // B9, R95: -32601 to an advertised list is an empty list; a failing one is missing; all stay connected.

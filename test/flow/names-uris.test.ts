@@ -71,7 +71,7 @@ test("a URI that two servers list is read from each under what was listed, and o
     const patterns = (await host.listAll("resources/templates/list", "resourceTemplates")).map(
       ({ uriTemplate }) => uriTemplate as string,
     );
-    expect(new Set(patterns).size).toBe(4);
+    expect(new Set(patterns).size).toBe(3);
     const logOfB = patterns.find((pattern) => pattern !== "log://{day}" && pattern.includes("{day}"))!;
     const monday = logOfB.replace("{day}", "monday");
     expect(await read(host, monday)).toMatchObject({ uri: monday, text: "b:log://monday" });

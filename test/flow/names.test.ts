@@ -9,15 +9,19 @@ import { rawAt } from "../support/raw.mjs";
 const SAFE = /^[A-Za-z0-9_-]{1,47}$/;
 
 const TOOLS: Record<string, string[]> = {
-  mail: ["send_email", "Mixed_Case-Name9"],
-  post: ["send_email"],
+  mail: [
+    "send_email",
+    "Mixed_Case-Name9",
+    "e".repeat(60),
+    `${"f".repeat(70)}${"g".repeat(20)}`,
+    `${"f".repeat(70)}${"h".repeat(20)}`,
+  ],
+  post: ["send_email", "read-file", "read_file", "read.file", "read/file", "read file"],
   "ürün 1": ["a.b", "a/b", "kebab-name", "sp ace", "日本語"],
   a: ["b__c", "_c", "b"],
   a__b: ["c"],
   x: ["_y", "-y"],
   x_: ["y"],
-  twins: ["read-file", "read_file", "read.file", "read/file", "read file"],
-  long: ["e".repeat(60), `${"f".repeat(70)}${"g".repeat(20)}`, `${"f".repeat(70)}${"h".repeat(20)}`],
 };
 
 const prompt = {
@@ -52,7 +56,7 @@ test("names are safe, short, distinct, the same after restarts, and each call re
     expect(names).toContain("mail__Mixed_Case-Name9");
     expect(names.filter((name) => name.endsWith("__kebab-name"))).toHaveLength(1);
     // A1: what is cut ends in a hash of 8 hex digits.
-    const long = names.filter((name) => name.startsWith("long__"));
+    const long = names.filter((name) => /^mail__[ef]{20}/.test(name));
     expect(long).toHaveLength(3);
     for (const name of long) expect(name).toMatch(/_[0-9a-f]{8}$/);
     // A3, A11, R103, R104: the prefix is the entry's key, and nothing is lost or twice.
@@ -94,7 +98,7 @@ test("names are safe, short, distinct, the same after restarts, and each call re
   }
 
   // A3, A8, R90: which server is ready first makes no difference, not even to the bytes.
-  for (const slow of ["mail", "twins"]) {
+  for (const slow of ["mail", "post"]) {
     servers.get(slow)!.rewrite({ name: slow, ...script(slow), startDelayMs: 300 });
     await using host = await startHost({ config });
     lists.push(rawAt((await host.request("tools/list")).raw, "result")!);
@@ -180,12 +184,12 @@ test("prefixes, renames, lengths and filters are as the configuration says", asy
       },
       off: { ...many.entry, disabled: true },
     },
-    names: { maxLength: 20, hostPrefix: 5 },
+    names: { maxLength: 24, hostPrefix: 5 },
   };
   await using host = await startHost({ config });
   const tools = await host.listAll("tools/list", "tools");
   const names = tools.map(({ name }) => name as string);
-  for (const name of names) expect(name.length).toBeLessThanOrEqual(15);
+  for (const name of names) expect(name.length).toBeLessThanOrEqual(19);
   // The first in the order of the file keeps the plain name, its twin stays callable under another.
   expect(names.slice(0, 2)).toEqual(["same", "own"]);
   const answers = await owners(host, names);

@@ -40,7 +40,8 @@ export function createBehaviour(script, port) {
     }
     return pages;
   }
-  const itemsOf = (list) => (lists[list] ?? []).flatMap((page) => page.items).map((item) => JSON.parse(raw(item)));
+  const itemsOf = (list) =>
+    (lists[list] ?? []).flatMap((page) => page.items).flatMap((item) => JSON.parse(raw(item)) ?? []);
 
   function capabilities() {
     if (script.capabilities !== undefined) return raw(script.capabilities);

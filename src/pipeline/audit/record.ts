@@ -31,6 +31,8 @@ export interface Recorder {
  * their place (and the arguments' hash all the same).
  */
 export const MAX_PAYLOAD_BYTES = 16_384;
+const MAX_NAMES = 4_000;
+const MAX_KEPT_NAME = 256;
 const MAX_MESSAGE_CHARS = 1_000;
 const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;
 /** Their payload is `params.arguments`; that of others is all of params but `_meta`. */
@@ -39,6 +41,7 @@ const WITH_ARGUMENTS: ReadonlySet<string> = new Set(["tools/call", "prompts/get"
 export function makeRecorder({ payloads, secrets, redactKeys }: RecordOptions): Recorder {
   const redactor = makeRedactor({ secrets, redactKeys });
   const callers = new WeakMap<Caller, string>();
+  const names = new Map<string, string>();
 
   function callerText(caller: Caller): string {
     let text = callers.get(caller);
@@ -53,34 +56,48 @@ export function makeRecorder({ payloads, secrets, redactKeys }: RecordOptions): 
     return text;
   }
 
+  /** Names come again and again: as JSON text, without secrets (a URI may hold some). */
+  function named(name: string): string {
+    let text = names.get(name);
+    if (text === undefined) {
+      text = JSON.stringify(redactor.text(name));
+      if (names.size >= MAX_NAMES) names.clear();
+      if (name.length <= MAX_KEPT_NAME) names.set(name, text);
+    }
+    return text;
+  }
+
   function payload(bytes: Buffer, start: number, end: number): string {
     if (payloads === "full") return bytes.utf8Slice(start, end);
     return end - start > MAX_PAYLOAD_BYTES ? omitted(end - start) : redactor.json(bytes.utf8Slice(start, end));
   }
 
   function argumentsText(frame: Frame): string {
-    const at = WITH_ARGUMENTS.has(frame.method ?? "") ? frame.indexOf("arguments") : -1;
-    const sha =
-      at < 0
-        ? ""
-        : `,"argumentsSha256":"${sha256(frame.bytes.subarray(frame.spans[2 * at], frame.spans[2 * at + 1]))}"`;
-    if (payloads === "none") return sha;
-    if (at >= 0) return `${sha},"arguments":${payload(frame.bytes, frame.spans[2 * at]!, frame.spans[2 * at + 1]!)}`;
-    if (WITH_ARGUMENTS.has(frame.method ?? "") || frame.bodyStart < 0) return "";
-    const others = Buffer.from(withoutMeta(frame));
+    const { bytes, spans, bodyStart, bodyEnd } = frame;
+    if (WITH_ARGUMENTS.has(frame.method!)) {
+      const at = frame.indexOf("arguments");
+      if (at < 0) return "";
+      const start = spans[2 * at]!;
+      const end = spans[2 * at + 1]!;
+      const sha = `,"argumentsSha256":"${hash("sha256", bytes.subarray(start, end), "hex")}"`;
+      return payloads === "none" ? sha : `${sha},"arguments":${payload(bytes, start, end)}`;
+    }
+    if (payloads === "none" || bodyStart < 0 || bodyEnd - bodyStart === "{}".length) return "";
+    if (!frame.has("_meta")) return `,"arguments":${payload(bytes, bodyStart, bodyEnd)}`;
+    const others = withoutMeta(frame);
     return others.length === 2 ? "" : `,"arguments":${payload(others, 0, others.length)}`;
   }
 
   function compose(exchange: Exchange, ending: Ending, answer: Answer | undefined): AuditLine {
     const { trail, frame, caller, direction, row } = exchange;
     const now = performance.now();
-    let rest = `${callerText(caller)},"direction":"${direction}","method":${JSON.stringify(row.method)}`;
-    if (trail.server !== undefined) rest += `,"server":${JSON.stringify(trail.server)}`;
-    if (trail.name !== undefined) rest += `,"name":${JSON.stringify(redactor.text(trail.name))}`;
-    if (trail.publicName !== undefined) rest += `,"publicName":${JSON.stringify(redactor.text(trail.publicName))}`;
+    let rest = `${callerText(caller)},"direction":"${direction}","method":"${row.method}"`;
+    if (trail.server !== undefined) rest += `,"server":${named(trail.server)}`;
+    if (trail.name !== undefined) rest += `,"name":${named(trail.name)}`;
+    if (trail.publicName !== undefined) rest += `,"publicName":${named(trail.publicName)}`;
     if (trail.decision !== undefined) {
       const { effect, rule, reason } = trail.decision;
-      rest += `,"decision":{"effect":"${effect}","rule":${JSON.stringify(rule)}`;
+      rest += `,"decision":{"effect":"${effect}","rule":${named(rule)}`;
       rest += reason === undefined ? "}" : `,"reason":${JSON.stringify(reason)}}`;
     }
     rest += `,"outcome":"${ending.outcome}"`;
@@ -109,14 +126,13 @@ export function makeRecorder({ payloads, secrets, redactKeys }: RecordOptions): 
 }
 
 /** Spliced from raw members, so that numbers and key order stay as they were sent. */
-function withoutMeta(frame: Frame): string {
-  if (!frame.has("_meta")) return frame.bodyText!;
-  const members = frame.keys.flatMap((key, at) =>
-    key === "_meta"
-      ? []
-      : `${JSON.stringify(key)}:${frame.bytes.utf8Slice(frame.spans[2 * at]!, frame.spans[2 * at + 1]!)}`,
-  );
-  return `{${members.join(",")}}`;
+function withoutMeta(frame: Frame): Buffer {
+  const members: string[] = [];
+  for (const [at, key] of frame.keys.entries()) {
+    if (key === "_meta") continue;
+    members.push(`${JSON.stringify(key)}:${frame.bytes.utf8Slice(frame.spans[2 * at]!, frame.spans[2 * at + 1]!)}`);
+  }
+  return Buffer.from(`{${members.join(",")}}`);
 }
 
 /** W3C Trace Context, from where MCP puts it: `params._meta.traceparent`. */
@@ -125,10 +141,6 @@ function traceparentOf(frame: Frame): string | undefined {
   if (meta === undefined || !meta.includes('"traceparent"')) return undefined;
   const { traceparent } = JSON.parse(meta) as { traceparent?: unknown };
   return typeof traceparent === "string" && TRACEPARENT.test(traceparent) ? traceparent : undefined;
-}
-
-function sha256(bytes: Buffer): string {
-  return hash("sha256", bytes, "hex");
 }
 
 /** Milliseconds with three decimals. */

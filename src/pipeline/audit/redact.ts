@@ -50,8 +50,7 @@ export function makeRedactor({ secrets, redactKeys }: RedactionOptions): Redacto
 
   function write(value: unknown, depth: number): string {
     if (typeof value === "string") return JSON.stringify(string(value, depth));
-    if (typeof value === "number")
-      return known?.hint[0]!.test(String(value)) ? JSON.stringify(MASK) : JSON.stringify(value);
+    if (typeof value === "number") return suspicious(String(value)) ? JSON.stringify(MASK) : JSON.stringify(value);
     if (typeof value !== "object" || value === null) return JSON.stringify(value);
     if (depth > MAX_DEPTH) return JSON.stringify("[too deep]");
     if (Array.isArray(value)) return `[${value.map((item) => write(item, depth + 1)).join(",")}]`;

@@ -6,6 +6,7 @@
 import type { AuditConfig } from "../../config/types.ts";
 import { Fault } from "../../errors.ts";
 import type { Log } from "../../log.ts";
+import { Backlog } from "./backlog.ts";
 import { AuditFile } from "./file.ts";
 import { acquireLock, type FileLock } from "./lock.ts";
 import type { AuditLine } from "./record.ts";
@@ -34,9 +35,6 @@ interface Entry {
   readonly reject: (fault: Fault) => void;
 }
 
-/** Records that could not be written are kept, up to here, and written first when the file is back. */
-const MAX_BACKLOG = 1_000;
-const MAX_BACKLOG_CHARS = 16 * 1024 * 1024;
 const LOG_EVERY_MS = 10_000;
 const MAX_BESIDE = 64;
 
@@ -57,9 +55,7 @@ class FileSink implements AuditSink {
   #unsynced: Entry[] = [];
   #syncing = false;
   #failure: Fault | undefined;
-  #backlog: AuditLine[] = [];
-  #backlogChars = 0;
-  #lost = 0;
+  readonly #backlog = new Backlog();
   #nextCheck = 0;
   #nextTry = 0;
   #nextLog = 0;
@@ -132,7 +128,7 @@ class FileSink implements AuditSink {
   }
 
   async #finish(): Promise<void> {
-    if (this.#pending.length > 0 || this.#backlog.length > 0) this.#flush();
+    if (this.#pending.length > 0 || this.#backlog.lines.length > 0) this.#flush();
     if (this.#syncing) await new Promise<void>((resolve) => (this.#idle = resolve));
     this.#letGo();
     this.#lock?.release();
@@ -143,14 +139,14 @@ class FileSink implements AuditSink {
   #flush(): void {
     const batch = this.#pending;
     this.#pending = [];
+    const lines = batch.map((entry) => entry.line);
     try {
       this.#ensureOpen(performance.now());
-      const lines = batch.map((entry) => entry.line);
-      if (this.#backlog.length > 0) lines.unshift(...this.#backlog);
-      if (lines.length > 0) this.#file.write(lines);
+      const all = this.#backlog.lines.length === 0 ? lines : this.#backlog.lines.concat(lines);
+      if (all.length > 0) this.#file.write(all);
     } catch (error) {
       this.#noteFailure(error);
-      for (const entry of batch) this.#keep(entry.line);
+      this.#backlog.keep(lines);
       this.#refuse(batch);
       return;
     }
@@ -247,30 +243,17 @@ class FileSink implements AuditSink {
     const { onFailure } = this.#config;
     const effect = onFailure === "deny" ? "requests are refused until it can" : "REQUESTS GO ON WITHOUT A RECORD";
     this.#log.error(
-      { file: this.file, error: this.#failure.message, lost: this.#lost },
+      { file: this.file, error: this.#failure.message, lost: this.#backlog.lost },
       `audit file cannot be written: ${effect}`,
     );
   }
 
   #noteRecovery(): void {
-    this.#log.warn(
-      { file: this.file, late: this.#backlog.length, lost: this.#lost },
-      "audit file can be written again",
-    );
+    const { lines, lost } = this.#backlog;
+    this.#log.warn({ file: this.file, late: lines.length, lost }, "audit file can be written again");
     this.#failure = undefined;
-    this.#backlog = [];
-    this.#backlogChars = 0;
-    this.#lost = 0;
+    this.#backlog.clear();
     this.#nextLog = 0;
-  }
-
-  #keep(line: AuditLine): void {
-    if (this.#backlog.length >= MAX_BACKLOG || this.#backlogChars + line.rest.length > MAX_BACKLOG_CHARS) {
-      this.#lost++;
-      return;
-    }
-    this.#backlog.push(line);
-    this.#backlogChars += line.rest.length;
   }
 
   #refuse(entries: readonly Entry[], fault = this.#failure!): void {

@@ -17,7 +17,7 @@ export type Child = ChildProcessWithoutNullStreams & { readonly pid: number };
 /** SIGKILL takes effect at once; only a process in the middle of a broken system call takes longer than this. */
 const KILLED_MS = 2000;
 /** What is left of the group of a child that died by itself gets SIGTERM, and after this SIGKILL. */
-const REMAINS_MS = 2000;
+const REMAINS_MS = 1000;
 
 /** Resolves when the process runs. */
 export async function startChild(target: StdioTarget, baseEnv: NodeJS.ProcessEnv): Promise<Child> {

@@ -6,7 +6,7 @@ import { Frame } from "../../wire/frame.ts";
 import { idOfHead } from "../../wire/head.ts";
 import { LegError } from "../../wire/leg.ts";
 import { type ScanFault, scan } from "../../wire/scan.ts";
-import { elements } from "../../wire/values.ts";
+import { elements, findMember } from "../../wire/values.ts";
 
 export interface Intake {
   frame(frame: Frame): void;
@@ -17,12 +17,14 @@ export interface Intake {
 }
 
 const OPEN_BRACKET = 0x5b;
+const OPEN_BRACE = 0x7b;
 
 export function takeMessage(bytes: Buffer, to: Intake): void {
   const outcome = scan(bytes);
   if (outcome instanceof Frame) return to.frame(outcome);
   if (outcome.fault !== "batch") return takeFault(bytes, outcome, to);
   const spans = elements(bytes, bytes.indexOf(OPEN_BRACKET), bytes.length);
+  if (spans.length === 0) to.noise(bytes, "an empty batch");
   for (let i = 0; i < spans.length; i += 2) {
     const element = bytes.subarray(spans[i], spans[i + 1]);
     const inner = scan(element);
@@ -31,9 +33,11 @@ export function takeMessage(bytes: Buffer, to: Intake): void {
   }
 }
 
-function takeFault(bytes: Buffer, { fault, idText, method, reason }: ScanFault, to: Intake): void {
-  // With a method it is a request of the server's: its id says nothing about ours.
-  const id = method === undefined && (fault === "malformed" || fault === "duplicate") ? ourId(idText) : undefined;
+function takeFault(bytes: Buffer, { fault, idText, reason }: ScanFault, to: Intake): void {
+  const isObject = fault === "malformed" || fault === "duplicate";
+  // With a method (of whatever type) it is a request of the server's: its id says nothing about ours.
+  const asks = isObject && findMember(bytes, bytes.indexOf(OPEN_BRACE), bytes.length, "method") !== undefined;
+  const id = isObject && !asks ? ourId(idText) : undefined;
   if (id === undefined) return to.noise(bytes, reason);
   const message = `the server's answer is not a valid JSON-RPC message: ${reason}`;
   to.failed(id, new LegError("bad-answer", message, { delivered: "unknown" }));

@@ -22,7 +22,7 @@ const MAX_QUEUED_BYTES = 64 * 1024 * 1024;
 const DRAIN_MS = 500;
 const DRAIN_LIMIT_MS = 900;
 /** After a stream that the child closed: how long its exit may take, whose code says more. */
-const EXIT_MS = 2000;
+const EXIT_MS = 1000;
 
 export interface StdioLegOptions {
   /** Key in `mcpServers`, for the log. */

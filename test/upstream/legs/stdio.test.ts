@@ -138,7 +138,7 @@ test("an exit in mid-call: the answers before it arrive, then closed with code a
   peer.leg.send(request(1));
   peer.leg.send(request(2));
   const why = await peer.events.end();
-  expect(performance.now() - start).toBeLessThan(1000);
+  expect(performance.now() - start).toBeLessThan(3000);
   expect(peer.events.order).toEqual(["frame:1", "closed"]);
   expect(why).toMatchObject({ reason: "exited with code 3", exitCode: 3, signal: null, expected: false });
   expect(why.stderrTail).toHaveLength(20);
@@ -167,7 +167,7 @@ test("closed does not wait for a grandchild that holds the pipes, and the grandc
   const start = performance.now();
   peer.leg.send(request(1));
   const why = await peer.events.end();
-  expect(performance.now() - start).toBeLessThan(1500);
+  expect(performance.now() - start).toBeLessThan(3000);
   expect(why.reason).toBe("exited with code 0");
   const { pid } = (await peer.events.answer(1)).body() as { pid: number };
   await peer.leg.close(1000);
@@ -239,7 +239,7 @@ test("a child that never reads: the queue has a bound", async () => {
   expect(() => {
     for (let i = 0; i < 20; i++) send();
   }).toThrow(expect.objectContaining({ reason: "full", delivered: "no" }));
-  expect(sent).toBe(4 + 1 - 1 + 0 === sent ? sent : 4);
+  expect(sent).toBe(4);
   await peer.leg.close(50);
   expect(peer.events.ends).toHaveLength(1);
 });
