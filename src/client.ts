@@ -106,7 +106,7 @@ class InProcessHost implements Client {
   }
 
   async open(): Promise<void> {
-    this.#proxy.start();
+    await this.#proxy.start();
     const clientInfo = { name: "switchyard-cli", version: this.#version };
     const answered = this.#request("initialize", { protocolVersion: LATEST_LEGACY, capabilities: {}, clientInfo });
     await answered.answer;

@@ -14,6 +14,7 @@ import { mergeCapabilities, mergeInstructions, type ServerFacts } from "./downst
 import { type HostFacts, HostSession } from "./downstream/session.ts";
 import { Fault } from "./errors.ts";
 import { type Answer, type Exchange, type Handler, newTrail } from "./exchange.ts";
+import { LastSeen } from "./lastseen.ts";
 import type { Log } from "./log.ts";
 import { auditLayer } from "./pipeline/audit/layer.ts";
 import { type AuditSink, openAudit } from "./pipeline/audit/sink.ts";
@@ -46,7 +47,12 @@ export interface ProxyOptions {
   /** Ours, for serverInfo and clientInfo. */
   readonly version: string;
   readonly env?: NodeJS.ProcessEnv;
+  /** Folder where what each server offers is kept for the next start; none is kept without. */
+  readonly cacheFolder?: string;
 }
+
+/** How long after a server said what it offers that is written down. */
+const KEEP_MS = 3000;
 
 /** How long each step of stopping a server may take: after EOF, after SIGTERM. */
 const STOP_STEP_MS = 1500;
@@ -67,6 +73,8 @@ export class SwitchyardProxy {
   readonly #handle: Handler<Exchange>;
   readonly #waited = new Set<string>();
   readonly #everReady = new Set<string>();
+  readonly #lastSeen: LastSeen | undefined;
+  readonly #keeping = new Map<string, NodeJS.Timeout>();
   #host: Host | undefined;
   #offered: Record<string, unknown> = {};
 
@@ -74,6 +82,7 @@ export class SwitchyardProxy {
   constructor(options: ProxyOptions, write: (chunks: readonly Buffer[]) => void) {
     const { config, log } = options;
     this.#options = options;
+    this.#lastSeen = options.cacheFolder === undefined ? undefined : new LastSeen(options.cacheFolder, log);
     this.connections = config.servers.map((server) => this.#connection(server));
     this.#byName = new Map(this.connections.map((connection) => [connection.name, connection]));
     this.#ports = new Map(this.connections.map((connection) => [connection.name, serverPort(connection, log)]));
@@ -130,8 +139,9 @@ export class SwitchyardProxy {
   }
 
   /** Starts every server, at once and in parallel. The handshakes follow when the host has said what it can do. */
-  start(): void {
+  async start(): Promise<void> {
     for (const connection of this.connections) connection.start();
+    await this.#lastSeen?.restore(this.#options.config.servers, this.catalogue);
   }
 
   /** The host does not keep up: nobody reads what it would only have to keep. */
@@ -145,6 +155,7 @@ export class SwitchyardProxy {
   /** Ends every server, in order, and closes the audit file. */
   async close(): Promise<void> {
     this.session.close("Switchyard is shutting down");
+    await Promise.all([...this.#keeping.keys()].map((server) => this.#keep(server)));
     await Promise.all(this.connections.map((connection) => connection.close(STOP_STEP_MS)));
     await this.#sink?.close();
   }
@@ -245,6 +256,21 @@ export class SwitchyardProxy {
       this.#notify.changedUnseen(connection.name);
     }
     this.catalogue.refresh(connection.name);
+    this.#keepSoon(connection.name);
+  }
+
+  /** Not at once: the lists are being walked, and a server that changes them often is written seldom. */
+  #keepSoon(server: string): void {
+    if (this.#lastSeen === undefined || this.#keeping.has(server)) return;
+    this.#keeping.set(server, setTimeout(() => void this.#keep(server), KEEP_MS).unref());
+  }
+
+  async #keep(server: string): Promise<void> {
+    clearTimeout(this.#keeping.get(server));
+    this.#keeping.delete(server);
+    const lists = this.catalogue.stored(server);
+    // A server that was not walked to the end of one list has nothing whole to keep.
+    if (lists.size > 0) await this.#lastSeen?.keep(this.#byName.get(server)!.server, lists);
   }
 
   #watchAgain(port: ServerPort, uri: string): void {

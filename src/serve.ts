@@ -1,6 +1,7 @@
 /** `switchyard serve` on stdio: one host on stdin and stdout, from the first byte to the last child process. */
 import type { Readable, Writable } from "node:stream";
 import { StdioHostLeg } from "./downstream/stdio.ts";
+import { cacheFolder } from "./lastseen.ts";
 import { type ProxyOptions, SwitchyardProxy, within } from "./proxy.ts";
 import { killAllGroupsSync } from "./upstream/legs/kill.ts";
 
@@ -18,6 +19,7 @@ const FLUSH_MS = 3000;
 /** Resolves with the exit code once everything is stopped and written out: 0 on EOF or a signal, 1 after a crash. */
 export function startServe(options: ServeOptions): Promise<number> {
   const { config, log, input, output } = options;
+  const cache = cacheFolder(options.env ?? process.env, process.platform);
   return new Promise((resolve) => {
     let ending: Ending | undefined;
     const leg = new StdioHostLeg({
@@ -27,7 +29,7 @@ export function startServe(options: ServeOptions): Promise<number> {
       onPressure: (pressed) => proxy.pressed(pressed),
       onGone: (why) => end(why),
     });
-    const proxy = new SwitchyardProxy(options, (chunks) => leg.write(chunks));
+    const proxy = new SwitchyardProxy({ cacheFolder: cache, ...options }, (chunks) => leg.write(chunks));
 
     const end = (why: Ending): void => {
       // A second signal, or a host that dies while we drain, shortens the rest.
@@ -67,7 +69,7 @@ export function startServe(options: ServeOptions): Promise<number> {
     process.on("unhandledRejection", onCrash);
     process.on("exit", killAllGroupsSync);
 
-    proxy.start();
-    leg.serve(proxy.session);
+    // The children start at once; the host is listened to once what they offered last time has been read.
+    void proxy.start().then(() => leg.serve(proxy.session));
   });
 }

@@ -27,6 +27,7 @@ import { type Counts, counts, hidden, restore, type StoredLists, store } from ".
 import { SHOW_ALIASES, type View, Views } from "./views.ts";
 import { Walk } from "./walk.ts";
 import { Walks } from "./walks.ts";
+import { within } from "./within.ts";
 
 export type { Counts, ListMethod, Notice, Owner, Ownership, Source, StoredLists };
 
@@ -73,9 +74,13 @@ export class Catalogue {
     this.reconfigure(options);
   }
 
-  /** Takes another configuration: servers that left, came or changed place, prefixes, policy. */
+  /**
+   * Takes another configuration: servers that left, came or changed place, prefixes, policy. Hosts are told once, when
+   * the servers that came are there too, or have taken `startupMs`.
+   */
   reconfigure({ config, sources, visible, viewKey }: CatalogueSetup): void {
     const before = this.#walks.servers;
+    const known = new Set(this.#walks.all().map(({ source }) => source));
     const servers = new Map(config.servers.map((server) => [server.name, server]));
     this.#config = config;
     this.#servers = servers;
@@ -100,13 +105,14 @@ export class Catalogue {
       answeringMs: config.timeouts.startupMs,
       after: (server) => (this.#after.has(server) ? this.#after.get(server) : null),
     });
-    for (const { method } of LISTS)
-      for (const walk of walks.of(method)) if (walk.set !== undefined) claimItems(owners, walk, 0);
-    for (const { method } of LISTS) this.#changes.check(method);
+    for (const walk of walks.all()) if (walk.set !== undefined) claimItems(owners, walk, 0);
+    const came = walks.all().filter(({ source }) => !known.has(source));
+    if (before.length > 0) this.#changes.hold(within(listed(came), config.timeouts.startupMs));
+    for (const { method } of LISTS) this.#changes.doubt(method);
   }
 
   close(): void {
-    for (const { method } of LISTS) for (const walk of this.#walks.of(method)) walk.close();
+    for (const walk of this.#walks.all()) walk.close();
     this.#refresher.close();
     this.#changes.close();
   }
@@ -199,7 +205,7 @@ export class Catalogue {
     return LISTS.flatMap(({ method }) => hidden(this.#walks.of(method), this.#views));
   }
 
-  /** All that is known of a server's lists, to be kept for the next start. */
+  /** The lists of a server that are known to their end, to be kept for the next start. */
   stored(server: string): StoredLists {
     return store(this.#walks.ofServer(server));
   }
@@ -216,7 +222,11 @@ export class Catalogue {
       patienceMs,
       events: {
         replaced: (walk, old) => this.#replaced(walk, old),
-        grew: (walk, from) => this.#settle(walk, from, this.#owners.version),
+        grew: (walk, from) => {
+          this.#settle(walk, from, this.#owners.version);
+          // The view grows with its set at once, or it would be compared with another set half looked at.
+          this.#views.of(walk);
+        },
         failed: (walk) => this.#refresher.failed(walk),
       },
     });
@@ -228,7 +238,7 @@ export class Catalogue {
     this.#views.changed(walk.list.method);
     this.#listing.changed(walk.list.method);
     this.#settle(walk, 0, aliases);
-    this.#changes.check(walk.list.method);
+    this.#changes.doubt(walk.list.method);
   }
 
   /** After items came in, from index `from` on. `aliases`: the version of the aliases before them. */
@@ -238,7 +248,7 @@ export class Catalogue {
     if (this.#owners.version !== aliases) {
       for (const method of SHOW_ALIASES) {
         this.#listing.changed(method);
-        this.#changes.check(method);
+        this.#changes.doubt(method);
       }
     }
     if (walk.owed) {
@@ -255,6 +265,11 @@ export class Catalogue {
     }
     return views;
   }
+}
+
+/** Resolves when these lists are known, or not to be had. */
+async function listed(walks: readonly Walk[]): Promise<void> {
+  await Promise.all(walks.map((walk) => walk.source.settled().then(() => walk.ask()?.done)));
 }
 
 function nameRules({ names }: Config): NameRules {

@@ -52,11 +52,9 @@ export class Listing {
     const from = cursorText === undefined ? undefined : this.#resume(method, cursorText);
     const waits = gate.waits(walks.of(method), waitMs, Math.max(waitMs, answeringMs));
     if (waits.length > 0) await Promise.all(waits);
-    if (from === undefined) {
-      const kept = this.#first.get(method);
-      if (kept !== undefined) return kept;
-      changes.served(method);
-    }
+    changes.served(method);
+    const kept = from === undefined ? this.#first.get(method) : undefined;
+    if (kept !== undefined) return kept;
     const before = this.#changes;
     const all = walks.of(method);
     const begin = from === undefined ? 0 : all.findIndex(({ source }) => source.name === from.server);

@@ -98,12 +98,10 @@ export class PageSet {
     return counted ?? (this.ended ? Math.min(place.n, this.items.length) : undefined);
   }
 
-  /**
-   * Whether a host that has been shown `this` would see the same in `other`, as far as both are known: of a list with
-   * pages to come, what was not asked for yet is no difference.
-   */
-  sameAs(other: PageSet): boolean {
-    const [short, long] = this.items.length <= other.items.length ? [this, other] : [other, this];
+  /** Whether `later` says the same, as far as both are known: of a list with pages to come, the rest is no difference. */
+  sameAs(later: PageSet): boolean {
+    if (this.ended && !later.ended && later.items.length >= this.items.length) return false;
+    const [short, long] = this.items.length <= later.items.length ? [this, later] : [later, this];
     if (short.items.length < long.items.length && short.ended) return false;
     return short.items.every((item, i) => item.bytes.equals(long.items[i]!.bytes));
   }

@@ -36,16 +36,14 @@ export function hidden(walks: readonly Walk[], views: Views): Withheld[] {
   });
 }
 
+/** Whole lists only: of one that was not walked to its end, nobody could tell later that there was more. */
 export function store(walks: readonly Walk[]): StoredLists {
   const lists = new Map<ListMethod, Buffer>();
-  for (const { list, set } of walks) {
-    if (set === undefined) continue;
-    lists.set(
-      list.method,
-      Buffer.concat(set.items.flatMap(({ bytes }, i) => [Buffer.from(i === 0 ? "[" : ","), bytes])),
-    );
+  for (const { list, set, partial } of walks) {
+    if (set?.ended !== true || partial) continue;
+    const items = set.items.flatMap(({ bytes }, i) => (i === 0 ? [bytes] : [Buffer.from(","), bytes]));
+    lists.set(list.method, Buffer.concat([Buffer.from("["), ...items, Buffer.from("]")]));
   }
-  for (const [method, text] of lists) lists.set(method, Buffer.from(text.length === 0 ? "[]" : `${text.toString()}]`));
   return lists;
 }
 

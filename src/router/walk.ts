@@ -95,11 +95,9 @@ export class Walk {
     if (this.#attempt !== undefined) return this.#attempt;
     if (this.#closed || !this.source.ready || (this.#set !== undefined && !this.#stale)) return undefined;
     if (recent(this.#failedAt)) return undefined;
-    this.#attempt = attempt(
-      this.#renew().finally(() => {
-        this.#attempt = undefined;
-      }),
-    );
+    this.#attempt = this.#run(this.#renew(), () => {
+      this.#attempt = undefined;
+    });
     return this.#attempt;
   }
 
@@ -109,17 +107,21 @@ export class Walk {
     const set = this.#set;
     if (this.#closed || set === undefined || set.ended || !this.source.ready || recent(this.#tailFailedAt))
       return undefined;
-    this.#tail = attempt(
-      this.#extend(set).finally(() => {
-        this.#tail = undefined;
-      }),
-    );
+    this.#tail = this.#run(this.#extend(set), () => {
+      this.#tail = undefined;
+    });
     return this.#tail;
   }
 
   /** Forgets everything under way. */
   close(): void {
     this.#closed = true;
+  }
+
+  #run(work: Promise<void>, after: () => void): Attempt {
+    // Nobody may be waiting: what goes wrong in those who are told must not end the process.
+    const failed = (error: unknown): void => this.#log.error(this.#fields(error), "a list could not be taken in");
+    return { startedAt: performance.now(), done: work.catch(failed).finally(after) };
   }
 
   async #renew(): Promise<void> {
@@ -211,10 +213,6 @@ export class Walk {
     const text = reason instanceof Error ? reason.message : String(reason);
     return { server: this.source.name, list: this.list.method, reason: text };
   }
-}
-
-function attempt(done: Promise<void>): Attempt {
-  return { startedAt: performance.now(), done };
 }
 
 function recent(at: number | undefined): boolean {

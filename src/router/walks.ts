@@ -16,6 +16,10 @@ export class Walks {
     return [...this.#byServer.values()].map((walks) => walks.get(method)!);
   }
 
+  all(): Walk[] {
+    return [...this.#byServer.values()].flatMap((walks) => [...walks.values()]);
+  }
+
   ofServer(server: string): readonly Walk[] {
     return [...(this.#byServer.get(server)?.values() ?? [])];
   }

@@ -9,14 +9,13 @@ const SHARED = ["wire", "exchange.ts", "errors.ts", "log.ts", "config/types.ts"]
 /** Each npm package has one door: the folder that may import it. */
 const DOORS: Record<string, string[]> = {
   "p-queue": ["pipeline/limits"],
-  picomatch: ["pipeline/policy", "config"],
+  picomatch: ["pipeline/policy"],
   "lru-cache": ["router"],
   zod: ["config"],
   "jsonc-parser": ["config"],
   commander: ["cli"],
   pino: ["cli"],
   undici: ["upstream/legs"],
-  "sonic-boom": ["pipeline/audit"],
 };
 
 interface Import {

@@ -215,17 +215,27 @@ describe("the layer", () => {
     expect(one.trail.decision).toEqual({ effect: "allow", rule: "default" });
   });
 
-  test.each<ItemKind>(["tool", "prompt", "resource"])("a denied %s is answered exactly like an unknown one", async (kind) => {
-    const policy = policyOf([], "deny");
-    const one = resolved(exchange("tools/call", { name: "x" }), { server: "files", kind, original: "secret-original" });
-    one.trail.publicName = "shown";
-    const fault = await policyLayer(policy)(next)(one).then(() => undefined, (error: unknown) => error);
-    const { message, code, data, server: of, retrySafe } = unknownItem(kind, "shown");
-    expect(fault).toMatchObject({ message, code, data, server: of, retrySafe });
-    expect(JSON.stringify(fault)).not.toContain("original");
-    expect(reached).toEqual([]);
-    expect(one.trail.decision).toEqual({ effect: "deny", rule: "default" });
-  });
+  test.each<ItemKind>(["tool", "prompt", "resource"])(
+    "a denied %s is answered exactly like an unknown one",
+    async (kind) => {
+      const policy = policyOf([], "deny");
+      const one = resolved(exchange("tools/call", { name: "x" }), {
+        server: "files",
+        kind,
+        original: "secret-original",
+      });
+      one.trail.publicName = "shown";
+      const fault = await policyLayer(policy)(next)(one).then(
+        () => undefined,
+        (error: unknown) => error,
+      );
+      const { message, code, data, server: of, retrySafe } = unknownItem(kind, "shown");
+      expect(fault).toMatchObject({ message, code, data, server: of, retrySafe });
+      expect(JSON.stringify(fault)).not.toContain("original");
+      expect(reached).toEqual([]);
+      expect(one.trail.decision).toEqual({ effect: "deny", rule: "default" });
+    },
+  );
 
   test("a rename or a prefix cannot open a door: the original name is judged", async () => {
     const one = resolved(exchange("tools/call", { name: "harmless" }), tool("drop_table"));
@@ -245,7 +255,9 @@ describe("the layer", () => {
 
   test("lists show exactly what calls may reach", () => {
     for (const name of ["drop_table", "read"]) {
-      expect(visible(denying, tool(name), me)).toBe(denying.decide(tool(name), { client: caller.client.name, principal: undefined }).effect === "allow");
+      expect(visible(denying, tool(name), me)).toBe(
+        denying.decide(tool(name), { client: caller.client.name, principal: undefined }).effect === "allow",
+      );
     }
   });
 });

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { Fault, unknownItem } from "../../src/errors.ts";
 import { type Exchange, newTrail } from "../../src/exchange.ts";
-import { makeRecorder, MAX_PAYLOAD_BYTES, type RecordOptions } from "../../src/pipeline/audit/record.ts";
+import { MAX_PAYLOAD_BYTES, makeRecorder, type RecordOptions } from "../../src/pipeline/audit/record.ts";
 import { answer, caller, errorAnswer, exchange, exchangeOf, frame } from "./support.ts";
 
 type Line = Record<string, unknown>;
@@ -99,7 +99,9 @@ describe("an audit record", () => {
     const line = recorder().answered(called(), errorAnswer(-32050, "no disk"));
     expect(line).toMatchObject({ outcome: "error", error: { code: -32050, message: "no disk" } });
     expect(line).not.toHaveProperty("result");
-    expect(recorder().answered(called(), frame({ jsonrpc: "2.0", id: 1, error: { code: "x" } })).error).toEqual({ message: "" });
+    expect(recorder().answered(called(), frame({ jsonrpc: "2.0", id: 1, error: { code: "x" } })).error).toEqual({
+      message: "",
+    });
   });
 
   test.each([
@@ -133,12 +135,19 @@ describe("an audit record", () => {
     const one = exchange("tools/list", { cursor: "c", _meta: { progressToken: 1 } });
     one.trail.decision = { effect: "allow", rule: "default" };
     const line = recorder().answered(one, answer({ tools: [] }));
-    expect(line).toMatchObject({ method: "tools/list", outcome: "ok", arguments: { cursor: "c" }, result: { tools: [] } });
+    expect(line).toMatchObject({
+      method: "tools/list",
+      outcome: "ok",
+      arguments: { cursor: "c" },
+      result: { tools: [] },
+    });
     expect(line).not.toHaveProperty("argumentsSha256");
   });
 
   test("payloads: all of params but _meta for methods without arguments, as it was written", () => {
-    const request = frame('{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"_meta":{"a":1},"uri":"a:b","n":1.0}}');
+    const request = frame(
+      '{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"_meta":{"a":1},"uri":"a:b","n":1.0}}',
+    );
     const make = makeRecorder({ payloads: "redacted", secrets: [], redactKeys: [] });
     expect(make.answered(exchangeOf(request), answer()).rest).toContain('"arguments":{"uri":"a:b","n":1.0},');
     const bare = frame('{"jsonrpc":"2.0","id":1,"method":"tools/list"}');
@@ -167,7 +176,9 @@ describe("an audit record", () => {
     expect(none).not.toHaveProperty("arguments");
     expect(none).not.toHaveProperty("result");
     expect(none.argumentsSha256).toMatch(/^[0-9a-f]{64}$/);
-    expect(recorder({ payloads: "none" }).answered(exchange("tools/list", { cursor: "c" }))).not.toHaveProperty("arguments");
+    expect(recorder({ payloads: "none" }).answered(exchange("tools/list", { cursor: "c" }))).not.toHaveProperty(
+      "arguments",
+    );
   });
 
   test.each([
@@ -199,9 +210,15 @@ describe("an audit record", () => {
     const secret = "sentinel-0815";
     const one = { ...called(), caller: { ...caller, client: { name: secret, version: secret } } };
     Object.assign(one.trail, { publicName: `docs://u:${secret}@h/x`, name: `docs://h/?api_key=${secret}` });
-    const line = recorder({ secrets: [secret], payloads: "none" }).failed(one, new Error(`${"y".repeat(990)} ${secret}`));
+    const line = recorder({ secrets: [secret], payloads: "none" }).failed(
+      one,
+      new Error(`${"y".repeat(990)} ${secret}`),
+    );
     expect(JSON.stringify(line)).not.toContain("sentinel");
-    const unknown = recorder().failed({ ...one, caller, trail: { ...newTrail(), publicName: one.trail.name } }, new Error("x"));
+    const unknown = recorder().failed(
+      { ...one, caller, trail: { ...newTrail(), publicName: one.trail.name } },
+      new Error("x"),
+    );
     expect(unknown.publicName).toBe("docs://h/?api_key=[redacted]");
   });
 });

@@ -5,10 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { AuditConfig, ServerConfig } from "../../src/config/types.ts";
 import {
-  aimAt,
   type Answer,
-  Cancellation,
+  aimAt,
   type Caller,
+  Cancellation,
   type Exchange,
   newTrail,
   type PolicyItem,

@@ -20,7 +20,8 @@ export const resultFrame = (result: string): Frame => frame(`{"jsonrpc":"2.0","i
 export const errorFrame = (code: number, message = "no"): Frame =>
   frame(`{"jsonrpc":"2.0","id":1,"error":${JSON.stringify({ code, message })}}`);
 
-export const tool = (name: string, more = ""): string => `{"name":${JSON.stringify(name)},"inputSchema":{"type":"object"}${more}}`;
+export const tool = (name: string, more = ""): string =>
+  `{"name":${JSON.stringify(name)},"inputSchema":{"type":"object"}${more}}`;
 export const prompt = (name: string): string => `{"name":${JSON.stringify(name)}}`;
 export const resource = (uri: string, more = ""): string => `{"uri":${JSON.stringify(uri)},"name":"r"${more}}`;
 export const template = (uriTemplate: string): string => `{"uriTemplate":${JSON.stringify(uriTemplate)},"name":"t"}`;
@@ -29,7 +30,12 @@ export const template = (uriTemplate: string): string => `{"uriTemplate":${JSON.
 export type Answer = (cursorText: string | undefined) => Frame | Promise<Frame>;
 
 /** Items in pages of `size`; `cursor(n)` is the cursor of the page that begins at item n, "" where it is empty too. */
-export function paged(list: ListMethod, items: () => readonly string[], size = 1000, cursor = (n: number) => `c${n}`): Answer {
+export function paged(
+  list: ListMethod,
+  items: () => readonly string[],
+  size = 1000,
+  cursor = (n: number) => `c${n}`,
+): Answer {
   return (cursorText) => {
     const all = items();
     let from = 0;
@@ -46,6 +52,7 @@ export class FakeSource implements Source {
   readonly name: string;
   rank: number;
   ready = true;
+  trying = false;
   /** Whether it was ever connected. */
   known = true;
   /** Every request as "method cursorText". */
@@ -68,12 +75,14 @@ export class FakeSource implements Source {
   starting(): this {
     this.ready = false;
     this.known = false;
+    this.trying = true;
     return this;
   }
 
   /** Becomes ready, or stops trying. */
   arrive(ready = true): void {
     this.ready = ready;
+    this.trying = false;
     this.known ||= ready;
     for (const settle of this.#settle.splice(0)) settle();
   }
@@ -84,7 +93,7 @@ export class FakeSource implements Source {
   }
 
   settled(): Promise<void> {
-    return this.ready ? Promise.resolve() : new Promise((resolve) => this.#settle.push(resolve));
+    return this.ready || !this.trying ? Promise.resolve() : new Promise((resolve) => this.#settle.push(resolve));
   }
 
   async page(method: ListMethod, cursorText: string | undefined): Promise<Frame> {

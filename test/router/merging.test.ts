@@ -13,35 +13,47 @@ const names = (count: number, name = "t"): string[] => Array.from({ length: coun
 const invalid = expect.objectContaining({ name: "Fault", code: "INVALID_CURSOR" });
 
 function servers(count: number, tools: number): FakeSource[] {
-  return names(count, "s").map((name, i) => new FakeSource(name, i).list("tools/list", names(tools).map((one) => tool(one))));
+  return names(count, "s").map((name, i) =>
+    new FakeSource(name, i).list(
+      "tools/list",
+      names(tools).map((one) => tool(one)),
+    ),
+  );
 }
 
 describe("a merged list", () => {
-  it.each([1, 2, 10])("of %i servers is their union in the order of the configuration, whatever order they are given in", async (count) => {
-    const sources = servers(count, 2);
-    const want = sources.flatMap(({ name }) => [`${name}__t0`, `${name}__t1`]);
-    using all = rig({ sources: sources.toReversed() });
-    expect(await all.all("tools/list")).toEqual(want);
-  });
+  it.each([1, 2, 10])(
+    "of %i servers is their union in the order of the configuration, whatever order they are given in",
+    async (count) => {
+      const sources = servers(count, 2);
+      const want = sources.flatMap(({ name }) => [`${name}__t0`, `${name}__t1`]);
+      using all = rig({ sources: sources.toReversed() });
+      expect(await all.all("tools/list")).toEqual(want);
+    },
+  );
 
   it("is byte-identical whenever it is asked for and in whatever order servers become ready", async () => {
     await fc.assert(
-      fc.asyncProperty(fc.shuffledSubarray([0, 1, 2], { minLength: 3 }), fc.array(fc.nat(2), { maxLength: 3 }), async (order, asks) => {
-        const sources = servers(3, 3).map((source) => source.starting());
-        sources[1]!.list("tools/list", [tool("z"), tool("b.c"), tool("b/c"), tool("a", ',"x":1.0')], 2);
-        using all = rig({ sources });
-        const texts: Promise<string>[] = [];
-        for (const at of order) {
-          if (asks.includes(at)) void all.page("tools/list", undefined, 0);
-          sources[at]!.arrive();
-          all.catalogue.refresh(sources[at]!.name);
-        }
-        for (let i = 0; i < 3; i++) texts.push(all.page("tools/list").then((page) => page.text));
-        expect(new Set(await Promise.all(texts)).size).toBe(1);
-        using fresh = rig({ sources: sources.map((source) => Object.assign(source, { held: undefined })) });
-        expect((await fresh.page("tools/list")).text).toBe(await texts[0]);
-      }),
-      { numRuns: 50 },
+      fc.asyncProperty(
+        fc.shuffledSubarray([0, 1, 2], { minLength: 3 }),
+        fc.array(fc.nat(2), { maxLength: 3 }),
+        async (order, asks) => {
+          const sources = servers(3, 3).map((source) => source.starting());
+          sources[1]!.list("tools/list", [tool("z"), tool("b.c"), tool("b/c"), tool("a", ',"x":1.0')], 2);
+          using all = rig({ sources });
+          const texts: Promise<string>[] = [];
+          for (const at of order) {
+            if (asks.includes(at)) void all.page("tools/list", undefined, 0);
+            sources[at]!.arrive();
+            all.catalogue.refresh(sources[at]!.name);
+          }
+          for (let i = 0; i < 3; i++) texts.push(all.page("tools/list").then((page) => page.text));
+          expect(new Set(await Promise.all(texts)).size).toBe(1);
+          using fresh = rig({ sources: sources.map((source) => Object.assign(source, { held: undefined })) });
+          expect((await fresh.page("tools/list")).text).toBe(await texts[0]);
+        },
+      ),
+      { numRuns: 30 },
     );
   });
 
@@ -61,18 +73,30 @@ describe("a merged list", () => {
           });
           const hidden = (key: string): boolean => key.endsWith("3");
           const prefixes = Object.fromEntries(sources.map(({ name }) => [name, { prefix: "" }]));
-          using all = rig({ sources, servers: prefixes, page: { items, bytes }, visible: ({ original }) => !hidden(original) });
+          using all = rig({
+            sources,
+            servers: prefixes,
+            page: { items, bytes },
+            visible: ({ original }) => !hidden(original),
+          });
           const want = lists.flatMap((list, i) => names(list.items, `${i}:`)).filter((key) => !hidden(key));
           expect(await all.all(method)).toEqual(want);
         },
       ),
-      { numRuns: 200 },
+      { numRuns: 100 },
     );
   });
 
   it("page ends at the number of items or bytes, whichever comes first, but holds one item at least", async () => {
     const long = tool("long", `,"x":"${"x".repeat(1000)}"`);
-    const a = new FakeSource("a", 0).list("tools/list", [tool("t0"), tool("t1"), long, tool("t2"), tool("t3"), tool("t4")]);
+    const a = new FakeSource("a", 0).list("tools/list", [
+      tool("t0"),
+      tool("t1"),
+      long,
+      tool("t2"),
+      tool("t3"),
+      tool("t4"),
+    ]);
     using all = rig({ sources: [a], page: { items: 2, bytes: 500 } });
     const pages: string[][] = [];
     for (let cursor: string | undefined; pages.length === 0 || cursor !== undefined; ) {
@@ -93,7 +117,9 @@ describe("a merged list", () => {
   it("is exactly the items and the cursor", async () => {
     using all = rig({ sources: servers(2, 1), page: { items: 1 } });
     const { text } = await all.page("tools/list");
-    expect(text).toMatch(/^\{"tools":\[\{"name":"s0__t0","inputSchema":\{"type":"object"\}\}\],"nextCursor":"[\w-]+"\}$/);
+    expect(text).toMatch(
+      /^\{"tools":\[\{"name":"s0__t0","inputSchema":\{"type":"object"\}\}\],"nextCursor":"[\w-]+"\}$/,
+    );
     for (const { method, member } of LISTS) {
       using none = rig({ sources: [] });
       expect((await none.page(method)).text).toBe(`{"${member}":[]}`);
@@ -121,7 +147,10 @@ describe("a merged list", () => {
 
   it("of 1,000 tools over 50 servers is ten times faster from the cache", async () => {
     const sources = names(50, "s").map((name, i) =>
-      new FakeSource(name, i).list("tools/list", names(20).map((one) => tool(one, `,"description":"${"d".repeat(600)}"`))),
+      new FakeSource(name, i).list(
+        "tools/list",
+        names(20).map((one) => tool(one, `,"description":"${"d".repeat(600)}"`)),
+      ),
     );
     using all = rig({ sources });
     const time = async (): Promise<number> => {
@@ -149,12 +178,17 @@ describe("a cursor", () => {
     const cursor = (await all.page("tools/list")).nextCursor!;
     const letter = fc.constantFrom(..."ABCDEFGHabcdefgh01234567-_=. ");
     await fc.assert(
-      fc.asyncProperty(fc.nat(cursor.length - 1), letter, fc.constantFrom("change", "cut", "add"), async (at, by, how) => {
-        const tail = how === "add" ? cursor.slice(at) : cursor.slice(at + 1);
-        const altered = cursor.slice(0, at) + (how === "cut" ? "" : by) + tail;
-        fc.pre(altered !== cursor);
-        await expect(all.page("tools/list", altered)).rejects.toEqual(invalid);
-      }),
+      fc.asyncProperty(
+        fc.nat(cursor.length - 1),
+        letter,
+        fc.constantFrom("change", "cut", "add"),
+        async (at, by, how) => {
+          const tail = how === "add" ? cursor.slice(at) : cursor.slice(at + 1);
+          const altered = cursor.slice(0, at) + (how === "cut" ? "" : by) + tail;
+          fc.pre(altered !== cursor);
+          await expect(all.page("tools/list", altered)).rejects.toEqual(invalid);
+        },
+      ),
     );
     for (const other of ["", " ", "c1", cursor + cursor, 1, 0, null, true, {}, [cursor], { cursor }]) {
       await expect(all.page("tools/list", other)).rejects.toEqual(invalid);
@@ -178,7 +212,16 @@ describe("a cursor", () => {
   });
 
   it("can be used again, and by many at once", async () => {
-    using all = rig({ sources: [new FakeSource("a", 0).list("resources/list", names(9, "x:").map((uri) => resource(uri)), 2)], page: { items: 3 } });
+    using all = rig({
+      sources: [
+        new FakeSource("a", 0).list(
+          "resources/list",
+          names(9, "x:").map((uri) => resource(uri)),
+          2,
+        ),
+      ],
+      page: { items: 3 },
+    });
     const cursor = (await all.page("resources/list")).nextCursor;
     const pages = await Promise.all(Array.from({ length: 5 }, () => all.page("resources/list", cursor)));
     for (const page of pages) expect(page.keys).toEqual(["x:3", "x:4", "x:5"]);
@@ -199,7 +242,10 @@ describe("a cursor", () => {
   });
 
   it("holds nothing that a host could read", async () => {
-    const a = new FakeSource("secret-server", 0).list("resources/list", paged("resources/list", () => [resource("x:1"), resource("x:2")], 1));
+    const a = new FakeSource("secret-server", 0).list(
+      "resources/list",
+      paged("resources/list", () => [resource("x:1"), resource("x:2")], 1),
+    );
     using all = rig({ sources: [a], page: { items: 1 } });
     const cursor = (await all.page("resources/list")).nextCursor!;
     expect(Buffer.from(cursor, "base64url").toString("latin1")).not.toMatch(/secret|x:1/);

@@ -10,7 +10,9 @@ function source(server: string, originals: readonly string[], more: Partial<Name
 
 function names(sources: readonly NameSource[], with_ = rules): Record<string, string[]> {
   const assigned = assignNames(sources, with_);
-  return Object.fromEntries(sources.map(({ server, originals }) => [server, originals.map((one) => assigned.get(server)!.get(one)!)]));
+  return Object.fromEntries(
+    sources.map(({ server, originals }) => [server, originals.map((one) => assigned.get(server)!.get(one)!)]),
+  );
 }
 
 const flat = (sources: readonly NameSource[]): string[] => Object.values(names(sources)).flat();
@@ -60,13 +62,16 @@ describe("public names", () => {
     ["a", "_b", "a_", "b"],
     ["x-", "-y", "x", "--y"],
     ["a", "b__c__d", "a__b__c", "d"],
-  ])("differ for server %s with %s and server %s with %s, and the longer prefix has the plain ones", (p1, t1, p2, t2) => {
-    const [one, two] = [source(p1, [t1]), source(p2, [t2])];
-    const there = names([one, two]);
-    expect(new Set(Object.values(there).flat()).size).toBe(2);
-    expect(names([two, one])).toEqual(there);
-    if (p2.length > p1.length) expect(there[p2]).toEqual([`${p2}__${t2}`]);
-  });
+  ])(
+    "differ for server %s with %s and server %s with %s, and the longer prefix has the plain ones",
+    (p1, t1, p2, t2) => {
+      const [one, two] = [source(p1, [t1]), source(p2, [t2])];
+      const there = names([one, two]);
+      expect(new Set(Object.values(there).flat()).size).toBe(2);
+      expect(names([two, one])).toEqual(there);
+      if (p2.length > p1.length) expect(there[p2]).toEqual([`${p2}__${t2}`]);
+    },
+  );
 
   it("do not depend on which servers have been seen, where prefixes differ", () => {
     const both = names([source("a", ["b__c"]), source("a__b", ["c"])]);
@@ -125,8 +130,14 @@ describe("public names", () => {
 
 const piece = fc.constantFrom("a", "b", "_", "__", "-", ".", "c", "ü", "/");
 const word = fc.array(piece, { maxLength: 6 }).map((parts) => parts.join(""));
-const original = fc.oneof(word, fc.string({ unit: "binary", maxLength: 12 }), word.map((text) => text + "x".repeat(60)));
-const prefix = fc.array(fc.constantFrom("a", "b", "_", "__", "-"), { minLength: 1, maxLength: 4 }).map((parts) => parts.join(""));
+const original = fc.oneof(
+  word,
+  fc.string({ unit: "binary", maxLength: 12 }),
+  word.map((text) => text + "x".repeat(60)),
+);
+const prefix = fc
+  .array(fc.constantFrom("a", "b", "_", "__", "-"), { minLength: 1, maxLength: 4 })
+  .map((parts) => parts.join(""));
 const list = fc.uniqueArray(original, { maxLength: 8 });
 const servers = (prefixes: fc.Arbitrary<string>) =>
   fc
@@ -158,7 +169,10 @@ describe("public names, whatever servers and tools are called,", () => {
       fc.property(servers(prefix), fc.infiniteStream(fc.nat()), (sources, random) => {
         const unique = sources.filter((one, i) => sources.findIndex((other) => other.prefix === one.prefix) === i);
         const shuffled = unique
-          .map((one) => ({ ...one, originals: [...one.originals].sort(() => ((random.next().value as number) % 2 === 0 ? 1 : -1)) }))
+          .map((one) => ({
+            ...one,
+            originals: [...one.originals].sort(() => ((random.next().value as number) % 2 === 0 ? 1 : -1)),
+          }))
           .sort(() => ((random.next().value as number) % 2 === 0 ? 1 : -1));
         const [there, here] = [assignNames(unique, rules), assignNames(shuffled, rules)];
         for (const { server, originals } of unique) {

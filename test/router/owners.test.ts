@@ -63,7 +63,10 @@ describe("the owner of a URI", () => {
   });
 
   it("of a URI that two list is the one configured first, whoever came first; the other's copy has an alias", () => {
-    for (const order of [["a", "b"], ["b", "a"]]) {
+    for (const order of [
+      ["a", "b"],
+      ["b", "a"],
+    ]) {
       const all = owners("a", "b");
       for (const server of order) all.claimUris(server, LIST, ["file:///shared", "ui://v/1"], true);
       expect(all.publicUri("a", "file:///shared")).toBe("file:///shared");

@@ -11,26 +11,40 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-const ITEM = { "tools/list": tool, "prompts/list": prompt, "resources/list": resource, "resources/templates/list": template };
+const ITEM = {
+  "tools/list": tool,
+  "prompts/list": prompt,
+  "resources/list": resource,
+  "resources/templates/list": template,
+};
 const numbered = (count: number, name = "x:"): string[] => Array.from({ length: count }, (_, i) => `${name}${i}`);
 
 describe("the list of one server", () => {
-  it.each(LISTS)("$method is followed over three pages with odd cursors, each item once, cursors byte for byte", async ({ method }) => {
-    const pages: Record<string, string> = {
-      "": `"items":[${ITEM[method]("i:1")}],"nextCursor":"c%2F1=="`,
-      '"c%2F1=="': `"items":[${ITEM[method]("i:2")}],"nextCursor":"\\u00e9\\/\\"\\ud83d"`,
-      '"\\u00e9\\/\\"\\ud83d"': `"items":[${ITEM[method]("i:3")}],"nextCursor":""`,
-      '""': `"items":[${ITEM[method]("i:4")}]`,
-    };
-    const { member } = LISTS.find((row) => row.method === method)!;
-    const a = new FakeSource("a", 0).list(method, (cursor) => resultFrame(`{${pages[cursor ?? ""]!.replace("items", member)}}`));
-    using all = rig({ sources: [a], servers: { a: { prefix: "" } } });
-    expect(await all.all(method)).toEqual(["i:1", "i:2", "i:3", "i:4"]);
-    expect(a.asked).toEqual([method, `${method} "c%2F1=="`, `${method} "\\u00e9\\/\\"\\ud83d"`, `${method} ""`]);
-  });
+  it.each(LISTS)(
+    "$method is followed over three pages with odd cursors, each item once, cursors byte for byte",
+    async ({ method }) => {
+      const pages: Record<string, string> = {
+        "": `"items":[${ITEM[method]("i:1")}],"nextCursor":"c%2F1=="`,
+        '"c%2F1=="': `"items":[${ITEM[method]("i:2")}],"nextCursor":"\\u00e9\\/\\"\\ud83d"`,
+        '"\\u00e9\\/\\"\\ud83d"': `"items":[${ITEM[method]("i:3")}],"nextCursor":""`,
+        '""': `"items":[${ITEM[method]("i:4")}]`,
+      };
+      const { member } = LISTS.find((row) => row.method === method)!;
+      const a = new FakeSource("a", 0).list(method, (cursor) =>
+        resultFrame(`{${pages[cursor ?? ""]!.replace("items", member)}}`),
+      );
+      using all = rig({ sources: [a], servers: { a: { prefix: "" } } });
+      expect(await all.all(method)).toEqual(["i:1", "i:2", "i:3", "i:4"]);
+      expect(a.asked).toEqual([method, `${method} "c%2F1=="`, `${method} "\\u00e9\\/\\"\\ud83d"`, `${method} ""`]);
+    },
+  );
 
   it.each(LISTS)("$method of 101 items at 50 a page is whole, and the last one can be found", async ({ method }) => {
-    const a = new FakeSource("a", 0).list(method, numbered(101).map((key) => ITEM[method](key)), 50);
+    const a = new FakeSource("a", 0).list(
+      method,
+      numbered(101).map((key) => ITEM[method](key)),
+      50,
+    );
     using all = rig({ sources: [a], servers: { a: { prefix: "" } } });
     expect(await all.all(method)).toEqual(numbered(101));
     if (method === "tools/list") expect(all.catalogue.tool("x:100")?.original).toBe("x:100");
@@ -38,15 +52,23 @@ describe("the list of one server", () => {
     if (method === "resources/list") expect(all.catalogue.ownersOf("x:100").certain?.server).toBe("a");
   });
 
-  it.each(LISTS)("$method with a cursor that never advances ends, each item once, with a warning that names the server", async ({ method }) => {
-    const { member } = LISTS.find((row) => row.method === method)!;
-    const looping = () => resultFrame(`{"${member}":[${ITEM[method]("l:1")}],"nextCursor":"again"}`);
-    const [a, b] = [new FakeSource("a", 0).list(method, looping), new FakeSource("b", 1).list(method, [ITEM[method]("b:1")])];
-    using all = rig({ sources: [a, b], servers: { a: { prefix: "" }, b: { prefix: "" } } });
-    expect(await all.all(method)).toEqual(["l:1", "b:1"]);
-    expect(a.asked).toHaveLength(2);
-    expect(all.warnings).toContainEqual(expect.objectContaining({ server: "a", reason: expect.stringContaining("given before") }));
-  });
+  it.each(LISTS)(
+    "$method with a cursor that never advances ends, each item once, with a warning that names the server",
+    async ({ method }) => {
+      const { member } = LISTS.find((row) => row.method === method)!;
+      const looping = () => resultFrame(`{"${member}":[${ITEM[method]("l:1")}],"nextCursor":"again"}`);
+      const [a, b] = [
+        new FakeSource("a", 0).list(method, looping),
+        new FakeSource("b", 1).list(method, [ITEM[method]("b:1")]),
+      ];
+      using all = rig({ sources: [a, b], servers: { a: { prefix: "" }, b: { prefix: "" } } });
+      expect(await all.all(method)).toEqual(["l:1", "b:1"]);
+      expect(a.asked).toHaveLength(2);
+      expect(all.warnings).toContainEqual(
+        expect.objectContaining({ server: "a", reason: expect.stringContaining("given before") }),
+      );
+    },
+  );
 
   it("with ever new cursors ends after 10,000 pages, with a warning", async () => {
     let n = 0;
@@ -54,7 +76,9 @@ describe("the list of one server", () => {
     using all = rig({ sources: [a] });
     expect(await all.all("tools/list")).toEqual([]);
     expect(n).toBe(10_000);
-    expect(all.warnings).toContainEqual(expect.objectContaining({ server: "a", reason: expect.stringContaining("10000 pages") }));
+    expect(all.warnings).toContainEqual(
+      expect.objectContaining({ server: "a", reason: expect.stringContaining("10000 pages") }),
+    );
   });
 
   it("may have empty pages in the middle", async () => {
@@ -72,7 +96,9 @@ describe("the list of one server", () => {
     using all = rig({ sources: [a] });
     const { items } = await all.page("tools/list");
     expect(items).toEqual([expect.objectContaining({ name: "a__t", n: 1 }), expect.objectContaining({ name: "a__u" })]);
-    expect(all.warnings).toEqual([expect.objectContaining({ server: "a", item: "t", reason: expect.stringContaining("twice") })]);
+    expect(all.warnings).toEqual([
+      expect.objectContaining({ server: "a", item: "t", reason: expect.stringContaining("twice") }),
+    ]);
   });
 
   it("loses no good definition to a bad one, and warns once, not at each refresh", async () => {
@@ -84,13 +110,21 @@ describe("the list of one server", () => {
     await vi.advanceTimersByTimeAsync(200);
     expect(a.count("tools/list")).toBe(2);
     expect(all.warnings).toEqual([
-      expect.objectContaining({ server: "a", item: "bad", reason: 'the "type" of its "inputSchema" is "string", not "object"' }),
+      expect.objectContaining({
+        server: "a",
+        item: "bad",
+        reason: 'the "type" of its "inputSchema" is "string", not "object"',
+      }),
     ]);
     expect(all.catalogue.hidden()).toEqual([expect.objectContaining({ server: "a", kind: "tool", original: "bad" })]);
   });
 
   it("passes resources lazily: what the host does not ask for is not fetched", async () => {
-    const a = new FakeSource("a", 0).list("resources/list", numbered(1000).map((uri) => resource(uri)), 10);
+    const a = new FakeSource("a", 0).list(
+      "resources/list",
+      numbered(1000).map((uri) => resource(uri)),
+      10,
+    );
     using all = rig({ sources: [a], page: { items: 25 } });
     const first = await all.page("resources/list");
     expect(first.keys).toEqual(numbered(25));
@@ -106,7 +140,9 @@ describe("a list that fails", () => {
     let failing = false;
     let items = [tool("old")];
     const good = paged("tools/list", () => items);
-    const a = new FakeSource("a", 0).list("tools/list", (cursor) => (failing ? errorFrame(-32000, "warming up") : good(cursor)));
+    const a = new FakeSource("a", 0).list("tools/list", (cursor) =>
+      failing ? errorFrame(-32000, "warming up") : good(cursor),
+    );
     using all = rig({ sources: [a] });
     await all.page("tools/list");
     failing = true;
@@ -127,7 +163,9 @@ describe("a list that fails", () => {
   it("is asked for again without anybody asking, ever more rarely, and the host is told when it is there", async () => {
     let failures = 3;
     const good = paged("tools/list", () => [tool("t")]);
-    const a = new FakeSource("a", 0).list("tools/list", (cursor) => (failures-- > 0 ? errorFrame(-32603) : good(cursor)));
+    const a = new FakeSource("a", 0).list("tools/list", (cursor) =>
+      failures-- > 0 ? errorFrame(-32603) : good(cursor),
+    );
     using all = rig({ sources: [a] });
     expect((await all.page("tools/list")).keys).toEqual([]);
     await vi.advanceTimersByTimeAsync(1200);
@@ -163,7 +201,9 @@ describe("a list that fails", () => {
   it("on its second page still shows its first, until the whole can be had", async () => {
     let failing = true;
     const items = paged("tools/list", () => [tool("t1"), tool("t2")], 1);
-    const a = new FakeSource("a", 0).list("tools/list", (cursor) => (cursor && failing ? errorFrame(-32000) : items(cursor)));
+    const a = new FakeSource("a", 0).list("tools/list", (cursor) =>
+      cursor && failing ? errorFrame(-32000) : items(cursor),
+    );
     using all = rig({ sources: [a] });
     expect((await all.page("tools/list")).keys).toEqual(["a__t1"]);
     failing = false;
@@ -207,9 +247,17 @@ describe("a restart of a server", () => {
     let size = 10;
     const uris = numbered(100);
     const a = new FakeSource("a", 0).list("resources/list", (cursor) =>
-      paged("resources/list", () => uris.map((uri) => resource(uri)), size, (n) => `${generation}:${n}`)(cursor),
+      paged(
+        "resources/list",
+        () => uris.map((uri) => resource(uri)),
+        size,
+        (n) => `${generation}:${n}`,
+      )(cursor),
     );
-    using all = rig({ sources: [a, new FakeSource("b", 1).list("resources/list", [resource("b:1")])], page: { items: 15 } });
+    using all = rig({
+      sources: [a, new FakeSource("b", 1).list("resources/list", [resource("b:1")])],
+      page: { items: 15 },
+    });
     const keys: string[] = [];
     let cursor: string | undefined;
     for (let page = 0; page === 0 || cursor !== undefined; page++) {
@@ -230,8 +278,16 @@ describe("a restart of a server", () => {
   it("of the proxy loses and repeats nothing, given the same key", async () => {
     const sealer = createSealer(Buffer.alloc(32, 1));
     const make = () => [
-      new FakeSource("a", 0).list("tools/list", numbered(7, "t").map((name) => tool(name)), 2),
-      new FakeSource("b", 1).list("tools/list", numbered(7, "t").map((name) => tool(name)), 3),
+      new FakeSource("a", 0).list(
+        "tools/list",
+        numbered(7, "t").map((name) => tool(name)),
+        2,
+      ),
+      new FakeSource("b", 1).list(
+        "tools/list",
+        numbered(7, "t").map((name) => tool(name)),
+        3,
+      ),
     ];
     const keys: string[] = [];
     let cursor: string | undefined;
@@ -254,8 +310,15 @@ describe("a restart of a server", () => {
   });
 
   it("during a listing: the rest comes with a new listing, of which the host is told", async () => {
-    const a = new FakeSource("a", 0).list("resources/list", numbered(4).map((uri) => resource(uri)), 2);
-    using all = rig({ sources: [a, new FakeSource("b", 1).list("resources/list", [resource("b:1")])], page: { items: 2 } });
+    const a = new FakeSource("a", 0).list(
+      "resources/list",
+      numbered(4).map((uri) => resource(uri)),
+      2,
+    );
+    using all = rig({
+      sources: [a, new FakeSource("b", 1).list("resources/list", [resource("b:1")])],
+      page: { items: 2 },
+    });
     const first = await all.page("resources/list");
     a.ready = false;
     expect((await all.page("resources/list", first.nextCursor)).keys).toEqual(["b:1"]);
@@ -268,19 +331,71 @@ describe("a restart of a server", () => {
 });
 
 describe("items that come or go between two pages", () => {
-  it("leave the cursor usable, and nothing is repeated", async () => {
-    let items = numbered(10, "t");
-    const a = new FakeSource("a", 0).list("tools/list", paged("tools/list", () => items.map((name) => tool(name)), 4));
-    using all = rig({ sources: [a], page: { items: 4 } });
+  const list = (...items: string[]): FakeSource & { items: string[] } => {
+    const source = Object.assign(new FakeSource("a", 0), { items });
+    return source.list(
+      "tools/list",
+      paged("tools/list", () => source.items.map((name) => tool(name)), 4),
+    ) as typeof source;
+  };
+
+  it("before the place that was reached move it, so that nothing is lost or repeated", async () => {
+    for (const [before, after] of [
+      [
+        ["new", "newer", "t0", "t1", "t2", "t3"],
+        ["t4", "t5", "t6", "t7"],
+      ],
+      [
+        ["t2", "t3"],
+        ["t4", "t5", "t6", "t7"],
+      ],
+      [
+        ["n0", "n1", "n2", "n3", "n4", "n5", "n6", "t3"],
+        ["t4", "t5", "t6", "t7"],
+      ],
+    ] as const) {
+      const a = list(...numbered(10, "t"));
+      using all = rig({ sources: [a], page: { items: 4 } });
+      const first = await all.page("tools/list");
+      expect(first.keys).toEqual(["a__t0", "a__t1", "a__t2", "a__t3"]);
+      a.items = [...before, ...numbered(10, "t").slice(4)];
+      all.catalogue.refresh("a", "tools/list");
+      expect((await all.page("tools/list", first.nextCursor)).keys).toEqual(after.map((name) => `a__${name}`));
+    }
+  });
+
+  it("are no reason to repeat one where the last item itself is gone, or to refuse the cursor", async () => {
+    const a = list(...numbered(10, "t"));
+    using all = rig({ sources: [a], page: { items: 6 } });
     const first = await all.page("tools/list");
-    items = ["new", ...items.filter((name) => name !== "t1"), "last"];
+    a.items = a.items.filter((name) => name !== "t5");
     all.catalogue.refresh("a", "tools/list");
     const second = await all.page("tools/list", first.nextCursor);
-    expect(second.keys).toEqual(["a__t4", "a__t5", "a__t6", "a__t7"]);
-    items = items.filter((name) => name !== "t7");
+    expect(second.keys.filter((name) => first.keys.includes(name))).toEqual([]);
+    expect(second.keys.at(-1)).toBe("a__t9");
+    a.items = ["other"];
     all.catalogue.refresh("a", "tools/list");
-    const third = await all.page("tools/list", second.nextCursor);
-    expect(third.keys.every((name) => !second.keys.includes(name))).toBe(true);
-    expect(third.keys.at(-1)).toBe("a__last");
+    expect((await all.page("tools/list", first.nextCursor)).text).toBe(`{"tools":[]}`);
+  });
+
+  it("together with a restart that voids all cursors lose and repeat nothing", async () => {
+    let generation = 1;
+    let uris = numbered(20);
+    const a = new FakeSource("a", 0).list("resources/list", (cursor) =>
+      paged(
+        "resources/list",
+        () => uris.map((uri) => resource(uri)),
+        3,
+        (n) => `${generation}:${n}`,
+      )(cursor),
+    );
+    using all = rig({ sources: [a], page: { items: 5 } });
+    const first = await all.page("resources/list");
+    uris = ["x:new", "x:newer", ...uris];
+    generation++;
+    const second = await all.page("resources/list", first.nextCursor);
+    expect([...first.keys, ...second.keys]).toEqual(numbered(10));
+    await vi.advanceTimersByTimeAsync(100);
+    expect(all.told).toEqual(["resources"]);
   });
 });

@@ -5,6 +5,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { type Behaviour, createBehaviour, type Script, type Step } from "./behaviour.mjs";
 import { rawAt } from "./raw.mjs";
@@ -46,6 +47,8 @@ export interface HttpOptions {
   /** Looks at every request first: an answer of its own, "cut" the connection, "hang", or undefined to go on as usual. */
   intercept?: (request: HttpRequest, count: number) => HttpAnswer | "cut" | "hang" | undefined;
   port?: number;
+  /** Serves https:// with this certificate. */
+  tls?: { key: Buffer; cert: Buffer };
 }
 
 export interface HttpServer extends AsyncDisposable {
@@ -125,7 +128,7 @@ export async function startHttpServer(script: Script, options: HttpOptions = {})
         record: () => {},
         async effect(what, _value, _step, context) {
           if (what !== "cut") throw new Error(`no such step over HTTP: ${what}`);
-          const stream = context.id === undefined ? session.get : session.posts.get(context.id);
+          const stream = context.id === undefined || legacySse ? session.get : session.posts.get(context.id);
           // What was written before still goes out.
           await new Promise((resolve) => setImmediate(resolve));
           stream?.response.socket?.destroySoon();
@@ -251,7 +254,7 @@ export async function startHttpServer(script: Script, options: HttpOptions = {})
     for (const post of session.posts.values()) post.response.destroy();
   }
 
-  const server = createServer(async (request: IncomingMessage, response: ServerResponse) => {
+  const listener = async (request: IncomingMessage, response: ServerResponse) => {
     response.on("error", () => {});
     const chunks: Buffer[] = [];
     try {
@@ -274,7 +277,8 @@ export async function startHttpServer(script: Script, options: HttpOptions = {})
     };
     requests.push(record);
     handle(record, response);
-  });
+  };
+  const server = options.tls === undefined ? createServer(listener) : createTlsServer(options.tls, listener);
   server.listen(options.port ?? 0, "127.0.0.1");
   await new Promise((resolve, reject) => {
     server.once("listening", resolve);
@@ -290,7 +294,7 @@ export async function startHttpServer(script: Script, options: HttpOptions = {})
   };
 
   return {
-    url: `http://127.0.0.1:${port}${legacySse ? "/sse" : "/mcp"}`,
+    url: `${options.tls === undefined ? "http" : "https"}://127.0.0.1:${port}${legacySse ? "/sse" : "/mcp"}`,
     port,
     requests,
     received: (method) =>

@@ -15,6 +15,7 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import { Fault } from "../../errors.ts";
+import type { Log } from "../../log.ts";
 
 export interface FileLock {
   readonly path: string;
@@ -34,8 +35,34 @@ const EMPTY_LOCK_MS = 5_000;
 const ATTEMPTS = 5;
 const heldHere = new Set<string>();
 
-/** @throws Fault AUDIT_UNAVAILABLE naming the process that has it; file system errors as they are */
-export function acquireLock(file: string): FileLock {
+/** The file, or else "NAME.2.EXT", "NAME.3.EXT", … up to `count`, whichever nobody writes. @throws as `lockFor` */
+export function lockFree(file: string, count: number, log: Log): { path: string; lock: FileLock | undefined } {
+  for (let number = 1; ; number++) {
+    const path = number === 1 ? file : file.replace(/(\.[^./\\]+)?$/, `.${number}$1`);
+    try {
+      return { path, lock: lockFor(path, log) };
+    } catch (error) {
+      if (!(error instanceof Fault) || number >= count) throw error;
+    }
+  }
+}
+
+/**
+ * A folder that lets us write the file but not make another beside it goes without a lock: undefined.
+ * @throws Fault AUDIT_UNAVAILABLE naming the process that writes the file; file system errors as they are
+ */
+export function lockFor(path: string, log: Log): FileLock | undefined {
+  try {
+    return acquire(path);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== "EACCES" && code !== "EPERM" && code !== "EROFS") throw error;
+    log.warn({ file: path, code }, "no lock can be made beside the audit file; see that no other process writes it");
+    return undefined;
+  }
+}
+
+function acquire(file: string): FileLock {
   const path = `${file}.lock`;
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   const own = JSON.stringify({ pid: process.pid, started: startOf(process.pid) });

@@ -15,7 +15,8 @@ export interface Pattern {
 
 /**
  * Names under which a secret sits, wherever in a key they stand. Case does not matter. What must stand before a word is
- * asked behind it: an expression that begins with a look-behind is much slower.
+ * asked behind it: an expression that begins with a look-behind is much slower. A letter behind a backslash is an escape
+ * in raw JSON, not part of the word.
  */
 const SECRET_WORDS = [
   "pass(?:wor[dt]|wd|phrase|code)",
@@ -25,22 +26,28 @@ const SECRET_WORDS = [
   "token(?!i[sz])",
   "credential",
   "authorization",
-  "auth(?<![a-z]auth)(?![a-z])",
+  "auth(?<!(?<!\\\\)[a-z]auth)(?![a-z])",
   "cookie",
   "jwt",
   "bearer",
   "connection[-_. ]?string",
   "keys?(?<=(?:api|access|private|auth|encryption|signing|master|account|shared|service|license|client|secret|session|storage|webhook|deploy)[-_. ]?keys?)(?![a-z])",
-  "(?:pin|otp|cvv|cvc|pat)(?<![a-z]...)(?![a-z])",
+  "(?:pin|otp|cvv|cvc|pat)(?<!(?<!\\\\)[a-z]...)(?![a-z])",
 ];
-/** Some part of each of the words above; twice as fast, and mostly all that is needed. */
+/**
+ * Some part of each of the words above, with what may follow: twice as fast, and mostly all that is needed. The rest is
+ * longer than KEY_REST, as a stem is shorter than its word.
+ */
 const STEMS = "(?:pass|pwd|secret|token|cred|auth|cookie|jwt|bearer|connection|key|pin|otp|cv[vc]|pat)";
+const STEM_REST = "[^\"'\\\\:=\\x00-\\x1f]{0,60}";
 /** Counts, positions and kinds of tokens: names that hold a word of above and no secret. */
 const OPEN_KEYS =
   /(?:max|min|total|num|prompt|completion|input|output|cached?|page|next|prev|previous|continuation|sync|progress|cancell?ation)[-_. ]?tokens?$|tokens?[-_. ]?(?:count|limit|usage|type|budget|length)s?$/i;
 
 /** After the word, up to the end of the key. */
 const KEY_REST = "[^\"'\\\\:=\\x00-\\x1f]{0,40}";
+/** The same in a text: anything only if it is quoted, or prose and paths before a colon would count as keys. */
+const TEXT_KEY_REST = `(?:[\\w.-]{0,40}(?=\\\\*["']?\\s*[:=])|${KEY_REST}(?=\\\\*["']\\s*[:=]))`;
 
 export interface KeyTest {
   /** Is what stands under this key a secret? Numbers under "tokens" are counts. */
@@ -74,10 +81,10 @@ function assignments(stems: string, words: string, flags: string): Pattern {
     "(?:[Bb]earer|[Bb]asic|[Tt]oken|[Dd]igest|[Nn]egotiate)\\s+[^\\s,;&\"'<>\\\\]+",
     "[^\\s,;&\"'<>()\\]}\\\\]+",
   ].join("|");
-  const expression = new RegExp(`(${words}${KEY_REST})(\\\\*["']?\\s*[:=]\\s*)(${value})`, `g${flags}`);
+  const expression = new RegExp(`(${words}${TEXT_KEY_REST})(\\\\*["']?\\s*[:=]\\s*)(${value})`, `g${flags}`);
   return {
-    hint: (stems === "" ? [words] : [stems, words]).map(
-      (start) => new RegExp(`${start}${KEY_REST}\\\\*["']?(?:\\s|\\\\+[nrt])*[:=]`, flags),
+    hint: (stems === "" ? [words + KEY_REST] : [stems + STEM_REST, words + KEY_REST]).map(
+      (key) => new RegExp(`${key}\\\\*["']?(?:\\s|\\\\+[nrt])*[:=]`, flags),
     ),
     mask: (text) =>
       text.replace(expression, (whole: string, key: string, between: string, found: string, ...rest: unknown[]) => {
@@ -101,7 +108,7 @@ function anyCase(name: string): string {
   if (words.length === 0) return "";
   const body = words.map((word) => [...word].map(eitherCase).join("")).join("[-_. ]?");
   const first = [...words[0]!][0]!;
-  return `(?:(?<![A-Za-z0-9])|(?=${escapeRegExp(first.toUpperCase())})(?<=[a-z0-9]))${body}s?(?![a-z])`;
+  return `(?:(?<!(?<!\\\\)[A-Za-z0-9])|(?=${escapeRegExp(first.toUpperCase())})(?<=[a-z0-9]))${body}s?(?![a-z])`;
 }
 
 function eitherCase(letter: string): string {
@@ -129,7 +136,8 @@ export const SHAPES: readonly Pattern[] = [
       `${BEGIN}sk-[A-Za-z0-9_-]{16,}|${BEGIN}(?:SG|ya29)\\.[\\w-]{8}[\\w.-]{8,}`,
   ),
   shape(/A(?:KIA|SIA)[0-9A-Z]{8}|AIza[\w-]{8}/, "A(?:KIA|SIA)[0-9A-Z]{12,}|AIza[\\w-]{30,}"),
-  shape(/eyJ[\w-]{8,}\./, "eyJ[\\w-]{8,}\\.[\\w-]+(?:\\.[\\w-]*)*"),
+  // Only where a word begins: from each of many "eyJ" in one word to its end would be quadratic.
+  shape(/eyJ[\w-]{8}/, "(?<!(?<!\\\\)[\\w-])eyJ[\\w-]{8,}\\.[\\w-]+(?:\\.[\\w-]*)*"),
   {
     hint: [/:\/\/[^\s/?#"]*@/],
     mask: (text) => text.replace(/:\/\/[^\s/?#"'<>]*@/g, `://${MASK}@`),

@@ -90,7 +90,7 @@ function embedded(value: string): unknown {
   }
 }
 
-/** Each secret in every form in which it may stand in a text: as it is, within JSON, in a URL, in base64. */
+/** Each secret in every form in which it may stand in a text: as it is, in a URL, in base64, each within JSON. */
 function knownValues(secrets: readonly string[]): Pattern | undefined {
   const forms = new Set<string>();
   for (const secret of secrets) {
@@ -100,9 +100,31 @@ function knownValues(secrets: readonly string[]): Pattern | undefined {
   }
   if (forms.size === 0) return undefined;
   // Of two that begin alike the longer one first, or its rest would stay.
-  const sources = [...forms].sort((a, b) => b.length - a.length).map(escapeRegExp);
+  const sources = [...forms].sort((a, b) => b.length - a.length).map(atAnyLevel);
   const all = new RegExp(sources.join("|"), "g");
   return { hint: [new RegExp(sources.join("|"))], mask: (text) => text.replace(all, MASK) };
+}
+
+/**
+ * Matches the text itself and the same within JSON within JSON …, where each level doubles the backslashes. Of two
+ * repeats of backslashes none follows the other, so that many backslashes are not tried in many ways.
+ */
+function atAnyLevel(text: string): string {
+  let source = "";
+  let behind = false;
+  // By UTF-16 units, as JSON escapes them.
+  for (const unit of text.split("")) {
+    const lead = behind ? "" : "\\\\+";
+    const code = unit.charCodeAt(0);
+    const hex = code.toString(16).padStart(4, "0");
+    if (unit === "\\") source += behind ? "" : "\\\\+";
+    else if (unit === '"' || unit === "/") source += (behind ? "" : "\\\\*") + unit;
+    else if (code < 0x20) source += `(?:\\u${hex}|${lead}(?:[nrtbf]|u${hex}|u${hex.toUpperCase()}))`;
+    else if (code < 0x7f) source += escapeRegExp(unit);
+    else source += `(?:\\u${hex}|${lead}(?:u${hex}|u${hex.toUpperCase()}))`;
+    behind = unit === "\\";
+  }
+  return source;
 }
 
 function longLines(secret: string): string[] {
@@ -111,12 +133,9 @@ function longLines(secret: string): string[] {
 }
 
 function formsOf(secret: string): string[] {
-  const once = JSON.stringify(secret).slice(1, -1);
-  const twice = JSON.stringify(once).slice(1, -1);
   const bytes = Buffer.from(secret, "utf8");
   // Without padding: what follows a match may or may not be "=".
-  const base64 = [bytes.toString("base64").replace(/=+$/, ""), bytes.toString("base64url")];
-  const forms = [secret, once, twice, JSON.stringify(twice).slice(1, -1), ...base64];
+  const forms = [secret, bytes.toString("base64").replace(/=+$/, ""), bytes.toString("base64url")];
   try {
     const uri = encodeURIComponent(secret);
     forms.push(

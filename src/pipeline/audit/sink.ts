@@ -1,6 +1,6 @@
 /**
- * Where audit records go: gathers the records of one turn of the event loop and writes them with one call, before any
- * of their answers leaves; with "fsync" one fsync serves all records that were written while the last one ran (group
+ * Where audit records go: gathers the records of one chunk of answers and writes them with one call, before any of
+ * these answers leaves; with "fsync" one fsync serves all records that were written while the last one ran (group
  * commit). Decides what happens while the file cannot be written, and finds its way back by itself.
  */
 import type { AuditConfig } from "../../config/types.ts";
@@ -8,7 +8,7 @@ import { Fault } from "../../errors.ts";
 import type { Log } from "../../log.ts";
 import { Backlog } from "./backlog.ts";
 import { AuditFile } from "./file.ts";
-import { acquireLock, type FileLock } from "./lock.ts";
+import { type FileLock, lockFor, lockFree } from "./lock.ts";
 import type { AuditLine } from "./record.ts";
 
 export interface AuditSink {
@@ -74,7 +74,7 @@ class FileSink implements AuditSink {
     let problem: unknown;
     let path = config.file;
     try {
-      path = this.#lockFirst(options.whenHeld === "beside" ? MAX_BESIDE : 1);
+      ({ path, lock: this.#lock } = lockFree(config.file, options.whenHeld === "beside" ? MAX_BESIDE : 1, log));
     } catch (error) {
       problem = error;
     }
@@ -115,7 +115,8 @@ class FileSink implements AuditSink {
       this.#pending.push({ line, resolve, reject });
       if (this.#scheduled) return;
       this.#scheduled = true;
-      setImmediate(() => {
+      // After all answers of the chunk that is being read; setImmediate would gather more and cost each call more.
+      process.nextTick(() => {
         this.#scheduled = false;
         if (this.#pending.length > 0) this.#flush();
       });
@@ -186,7 +187,7 @@ class FileSink implements AuditSink {
       if (!this.#file.isInPlace()) this.#letGo();
     }
     if (this.#file.isOpen) return;
-    if (this.#lock?.held() !== true) this.#lock = this.#acquire(this.#file.path);
+    if (this.#lock?.held() !== true) this.#lock = lockFor(this.#file.path, this.#log);
     this.#file.open();
     this.#nextCheck = now + this.#retryMs;
   }
@@ -200,33 +201,6 @@ class FileSink implements AuditSink {
       for (const entry of waiting) entry.resolve();
     } else {
       this.#refuse(waiting, unavailable(this.file, failure));
-    }
-  }
-
-  #lockFirst(count: number): string {
-    for (let number = 1; ; number++) {
-      const path = number === 1 ? this.#config.file : this.#config.file.replace(/(\.[^./\\]+)?$/, `.${number}$1`);
-      try {
-        this.#lock = this.#acquire(path);
-        return path;
-      } catch (error) {
-        if (!(error instanceof Fault) || number >= count) throw error;
-      }
-    }
-  }
-
-  /** A folder that lets us write the file but not make another beside it goes without a lock. */
-  #acquire(path: string): FileLock | undefined {
-    try {
-      return acquireLock(path);
-    } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
-      if (code !== "EACCES" && code !== "EPERM" && code !== "EROFS") throw error;
-      this.#log.warn(
-        { file: path, code },
-        "no lock file can be made beside the audit file; see that no other process writes it",
-      );
-      return undefined;
     }
   }
 

@@ -95,12 +95,14 @@ export async function endChild(child: Child, outbox: Outbox, exited: Promise<voi
     await within(exited, ms);
     return groupGone(child.pid, end - performance.now());
   };
-  if (!(await gone(graceMs))) {
+  let over = await gone(graceMs);
+  if (!over && process.platform !== "win32") {
     signalGroup(child.pid, "SIGTERM");
-    if (!(await gone(graceMs))) {
-      signalGroup(child.pid, "SIGKILL");
-      await gone(KILLED_MS);
-    }
+    over = await gone(graceMs);
+  }
+  if (!over) {
+    signalGroup(child.pid, "SIGKILL");
+    await gone(KILLED_MS);
   }
   // The group is gone; that Node has noticed it brings the exit code.
   await within(exited, KILLED_MS);
@@ -115,7 +117,8 @@ export async function endRemains(pid: number): Promise<void> {
   await groupGone(pid, KILLED_MS);
 }
 
-async function within(promise: Promise<void>, ms: number): Promise<void> {
+/** Resolves with the promise, or after `ms`. */
+export async function within(promise: Promise<void>, ms: number): Promise<void> {
   const timer = new AbortController();
   const timeout = wait(ms, undefined, { signal: timer.signal }).catch(() => {});
   await Promise.race([promise, timeout]);

@@ -33,7 +33,7 @@ export interface Lookup {
   file(path: string): "executable" | "not-executable" | "missing";
 }
 
-export const realLookup: Lookup = {
+const realLookup: Lookup = {
   platform: process.platform,
   get cwd() {
     return process.cwd();

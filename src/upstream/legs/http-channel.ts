@@ -2,7 +2,7 @@
  * The door to undici: one address, requests as callbacks over raw chunks. Undici is loaded by the first `openChannel`,
  * so that a configuration with stdio servers only never pays for it. Knows HTTP, no MCP.
  */
-import type { Dispatcher } from "undici";
+import type { buildConnector, Dispatcher, Pool } from "undici";
 import { LegError } from "../../wire/leg.ts";
 
 export type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>;
@@ -40,7 +40,7 @@ export async function openChannel(options: ChannelOptions): Promise<HttpChannel>
 }
 
 async function ownDispatcher(url: URL, env: NodeJS.ProcessEnv): Promise<Dispatcher> {
-  const { Agent, EnvHttpProxyAgent } = await import("undici");
+  const { Agent, EnvHttpProxyAgent, Pool } = await import("undici");
   const any = env["all_proxy"] || env["ALL_PROXY"] || "";
   const httpProxy = env["http_proxy"] || env["HTTP_PROXY"] || any;
   const httpsProxy = env["https_proxy"] || env["HTTPS_PROXY"] || any;
@@ -49,11 +49,28 @@ async function ownDispatcher(url: URL, env: NodeJS.ProcessEnv): Promise<Dispatch
   const noProxy = env["no_proxy"] || env["NO_PROXY"] || "";
   try {
     // Without a tunnel for http://, since proxies commonly allow CONNECT to port 443 only.
-    return new EnvHttpProxyAgent({ ...NO_TIMEOUTS, httpProxy, httpsProxy, noProxy, proxyTunnel: false });
+    const factory = (origin: string | URL, pool: object): Dispatcher => new Pool(origin, withFinalErrors(pool));
+    return new EnvHttpProxyAgent({ ...NO_TIMEOUTS, httpProxy, httpsProxy, noProxy, proxyTunnel: false, factory });
   } catch (cause) {
     const message = "the proxy set by HTTP_PROXY, HTTPS_PROXY or ALL_PROXY is not a URL";
     throw new LegError("network", message, { delivered: "no", cause });
   }
+}
+
+/**
+ * Undici takes an error of the kind UND_ERR_SOCKET for the end of an idle connection and connects again, at once and
+ * without end. A proxy that drops CONNECT brings just that (measured: 2,000 attempts a second), so it gets another code.
+ */
+function withFinalErrors(options: Pool.Options): Pool.Options {
+  const { connect } = options;
+  if (typeof connect !== "function") return options;
+  const wrapped: buildConnector.connector = (to, callback) =>
+    connect(to, (...outcome) => {
+      const [error] = outcome;
+      if (error === null || (error as NodeJS.ErrnoException).code !== "UND_ERR_SOCKET") return callback(...outcome);
+      callback(Object.assign(new Error("the proxy closed the connection", { cause: error }), { code: "EPROXY" }), null);
+    });
+  return { ...options, connect: wrapped };
 }
 
 function isLoopback(hostname: string): boolean {
@@ -120,8 +137,7 @@ class Call implements HttpCall, Dispatcher.DispatchHandler {
   }
 
   abort(): void {
-    this.#finish();
-    this.#controller?.abort(new Error("abandoned"));
+    if (this.#finish()) this.#controller?.abort(new Error("abandoned"));
   }
 
   pause(): void {

@@ -44,7 +44,7 @@ function cause(error: Error, url: URL): string {
   }
   if (code === "EPROTO" || code.startsWith("ERR_SSL")) return `${host} does not speak TLS (${code})`;
   if (code === "ECONNRESET" || code === "EPIPE" || code === "UND_ERR_SOCKET") return `${host} closed the connection`;
-  return `no answer from ${host} (${code === "" ? error.message : code})`;
+  return `no answer from ${host} (${[error.message, code].filter((part) => part !== "").join(", ")})`;
 }
 
 export function networkError(error: Error, started: boolean, { url, redact }: Wording): LegError {
@@ -58,7 +58,7 @@ export function unauthorized(status: number, { url }: Wording): LegError {
   const message =
     status === 401
       ? `HTTP 401 from ${shown(url)}: the server wants a login or another token in "headers"`
-      : `HTTP 403 from ${shown(url)}: the server refuses these credentials`;
+      : `HTTP 403 from ${shown(url)}: the server refuses access (are the credentials in "headers" right?)`;
   return new LegError("unauthorized", message, { delivered: "no", status });
 }
 

@@ -26,6 +26,7 @@ export class HeaderLines {
     const lines: string[] = [];
     const ignored: string[] = [];
     let authorized = false;
+    let agent = false;
     for (const [name, value] of Object.entries(headers)) {
       const key = name.toLowerCase();
       if (!TOKEN.test(name)) throw refusal(`the header name ${JSON.stringify(name)} is not allowed in HTTP`);
@@ -35,12 +36,15 @@ export class HeaderLines {
         continue;
       }
       authorized ||= key === "authorization";
+      agent ||= key === "user-agent";
       lines.push(key, value.trim());
     }
     if (!authorized && (url.username !== "" || url.password !== "")) {
       const text = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
       lines.push("authorization", `Basic ${Buffer.from(text).toString("base64")}`);
     }
+    // Some gateways refuse a request without one.
+    if (!agent) lines.push("user-agent", "mcp-switchyard");
     this.#configured = lines;
     this.ignored = ignored;
   }

@@ -50,6 +50,8 @@ export async function connectLink(
 
 /** `retry` where the server sets none. */
 export const DEFAULT_RETRY_MS = 1000;
+/** A server's `retry` is respected (R73) as far as a timer goes. */
+export const MAX_RETRY_MS = 24 * 60 * 60 * 1000;
 
 /**
  * How long to wait before taking up a stream again: `retry` as the server wants it the first time, twice as long after

@@ -6,7 +6,7 @@
 import { EventStreamParser } from "./event-stream.ts";
 import type { HttpCall } from "./http-channel.ts";
 import { mediaType } from "./http-headers.ts";
-import { DEFAULT_RETRY_MS, type HttpLink, type HttpSession, reconnectDelay } from "./http-link.ts";
+import { DEFAULT_RETRY_MS, type HttpLink, type HttpSession, MAX_RETRY_MS, reconnectDelay } from "./http-link.ts";
 import { type Intake, takeMessage, takeOversize } from "./intake.ts";
 
 const RETRY_CEILING_MS = 60_000;
@@ -46,7 +46,7 @@ export class ListenStream {
         this.#lastEventId = eventId === "" ? undefined : eventId;
       },
       retry: (ms) => {
-        this.#retryMs = Math.min(ms, RETRY_CEILING_MS);
+        this.#retryMs = Math.min(ms, MAX_RETRY_MS);
       },
     });
     const call = channel.call("GET", headers.get(id, revision, this.#lastEventId), undefined, {

@@ -9,7 +9,7 @@ import { EventStreamParser, type ServerEvent } from "./event-stream.ts";
 import type { HttpCall, ResponseHeaders } from "./http-channel.ts";
 import { badAnswer, networkError, sessionLost, shown } from "./http-errors.ts";
 import { mediaType } from "./http-headers.ts";
-import { DEFAULT_RETRY_MS, type HttpLink, type HttpSession, reconnectDelay } from "./http-link.ts";
+import { DEFAULT_RETRY_MS, type HttpLink, type HttpSession, MAX_RETRY_MS, reconnectDelay } from "./http-link.ts";
 import { type Intake, takeMessage, takeOversize, tooLarge } from "./intake.ts";
 
 /** Attempts to take a stream up again that brought no event at all. */
@@ -96,7 +96,7 @@ export class AnswerStream {
         this.#failures = 0;
       },
       retry: (ms) => {
-        this.#retryMs = Math.min(ms, RETRY_CEILING_MS);
+        this.#retryMs = Math.min(ms, MAX_RETRY_MS);
       },
     });
   }
@@ -150,13 +150,12 @@ export class AnswerStream {
     this.#timer = undefined;
     this.#parser = this.#newParser();
     log.debug({ server }, "taking up a stream again");
-    let refusal: LegError | undefined;
     const call = channel.call("GET", headers.get(id, revision, this.#lastEventId), undefined, {
       head: (status, responseHeaders) => {
-        refusal = this.#refusal(status, responseHeaders);
-        if (refusal === undefined) return;
+        if (status === 200 && mediaType(responseHeaders) === "text/event-stream") return;
         call.abort();
-        this.#fail(refusal);
+        if (status >= 500 || status === 429) this.ended(new Error(`HTTP ${status}`));
+        else this.#fail(this.#refusal(status, responseHeaders));
       },
       data: (chunk) => this.push(chunk),
       end: () => this.ended(undefined),
@@ -165,15 +164,13 @@ export class AnswerStream {
     if (!this.#over && this.#timer === undefined) this.#call = call;
   }
 
-  #refusal(status: number, headers: ResponseHeaders): LegError | undefined {
+  #refusal(status: number, headers: ResponseHeaders): LegError {
     const { url } = this.#link;
-    const type = mediaType(headers);
-    if (status === 200 && type === "text/event-stream") return undefined;
     if (status === 404 && this.#session.id !== undefined) {
       this.#session.lost = true;
       return sessionLost(status, "unknown");
     }
-    const text = `connection lost, outcome unknown: ${shown(url)} does not take up the stream again (HTTP ${status} ${type})`;
+    const text = `connection lost, outcome unknown: ${shown(url)} does not take up the stream again (HTTP ${status} ${mediaType(headers)})`;
     return new LegError("network", text, { delivered: "unknown", status });
   }
 }

@@ -19,7 +19,10 @@ export interface Intake {
 const OPEN_BRACKET = 0x5b;
 const OPEN_BRACE = 0x7b;
 
-export function takeMessage(bytes: Buffer, to: Intake): void {
+export function takeMessage(text: Buffer, to: Intake): void {
+  // A byte order mark in front is no part of the JSON text (RFC 8259 §8.1 lets a parser ignore it).
+  const marked = text[0] === 0xef && text[1] === 0xbb && text[2] === 0xbf;
+  const bytes = marked ? text.subarray(3) : text;
   const outcome = scan(bytes);
   if (outcome instanceof Frame) return to.frame(outcome);
   if (outcome.fault !== "batch") return takeFault(bytes, outcome, to);
@@ -62,6 +65,6 @@ export function tooLarge(length: number | undefined, limit: number): LegError {
 }
 
 /** Our ids are positive integers, written plainly; undefined for any other. */
-export function ourId(idText: string | undefined): number | undefined {
+function ourId(idText: string | undefined): number | undefined {
   return idText !== undefined && /^[1-9]\d{0,15}$/.test(idText) ? Number(idText) : undefined;
 }

@@ -1,8 +1,9 @@
 /**
  * The order in which messages leave over HTTP, where each is a request of its own and later ones may overtake earlier
  * ones on the way. Kept is what matters: nothing leaves while `initialize` has no session yet, nothing overtakes
- * `notifications/initialized`, and a notification (a cancel, say) leaves after the requests sent before it. Also the
- * bound on what waits to be taken by a server that does not read.
+ * `notifications/initialized`, and a notification (a cancel, say) is not written before the requests that were sent before
+ * it are; which of two connections a server reads first is its own affair. Also the bound on what waits to be taken by a
+ * server that does not read.
  */
 import { LegError, type Outgoing } from "../../wire/leg.ts";
 

@@ -10,7 +10,7 @@ import type { Log } from "../../log.ts";
 import { type Leg, type LegClosed, LegError, type LegEvents, type Outgoing } from "../../wire/leg.ts";
 import { LineFramer } from "../../wire/lines.ts";
 import { Outbox } from "../../wire/outbox.ts";
-import { type Child, endChild, endRemains, startChild } from "./child.ts";
+import { type Child, endChild, endRemains, startChild, within } from "./child.ts";
 import { type Intake, takeMessage, takeOversize } from "./intake.ts";
 import { leaderGone } from "./kill.ts";
 import { NoiseLog } from "./noise.ts";
@@ -62,6 +62,10 @@ class StdioLeg implements Leg {
   #closing: Promise<void> | undefined;
   #remains: Promise<void> = Promise.resolve();
   #exited: Promise<void> = Promise.resolve();
+  #isFinished: (() => void) | undefined;
+  readonly #finished = new Promise<void>((resolve) => {
+    this.#isFinished = resolve;
+  });
 
   constructor(options: StdioLegOptions) {
     const { server, log, maxMessageBytes } = options;
@@ -212,6 +216,7 @@ class StdioLeg implements Leg {
     const events = this.#events;
     this.#events = undefined;
     if (!expected) this.#remains = endRemains(child.pid);
+    this.#isFinished?.();
     events?.closed(why);
   }
 
@@ -227,7 +232,9 @@ class StdioLeg implements Leg {
     const child = this.#child;
     if (child === undefined || this.#outbox === undefined || (this.#state as string) === "closed") return this.#remains;
     await endChild(child, this.#outbox, this.#exited, graceMs);
-    this.#ending ??= "closed";
+    // What it wrote before its end may still have to be read; only one that left its group can hold the pipes open now.
+    this.#end("closed");
+    await within(this.#finished, DRAIN_LIMIT_MS);
     this.#finish();
   }
 }

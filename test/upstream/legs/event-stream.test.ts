@@ -51,13 +51,38 @@ function cut(bytes: Buffer, places: readonly number[]): Buffer[] {
 }
 
 const lineText = fc.oneof(
-  fc.constantFrom("data: a", "data:", "data", "data:  two", "data: é日本🎉", "data: {\"id\":1}", "event: message", "event:x", "event"),
-  fc.constantFrom("id: 7", "id:", "id", "id: a\0b", "retry: 500", "retry: x", "retry:", ": comment", ":", "other: x", "otherlongfieldname: x"),
+  fc.constantFrom(
+    "data: a",
+    "data:",
+    "data",
+    "data:  two",
+    "data: é日本🎉",
+    'data: {"id":1}',
+    "event: message",
+    "event:x",
+    "event",
+  ),
+  fc.constantFrom(
+    "id: 7",
+    "id:",
+    "id",
+    "id: a\0b",
+    "retry: 500",
+    "retry: x",
+    "retry:",
+    ": comment",
+    ":",
+    "other: x",
+    "otherlongfieldname: x",
+  ),
   fc.string().map((text) => text.replace(/[\r\n\u0000\ufeff]/g, "")),
 );
 
 test("the same events as eventsource-parser, however the bytes are cut and the lines end", () => {
-  const line = fc.tuple(fc.oneof({ weight: 3, arbitrary: lineText }, { weight: 2, arbitrary: fc.constant("") }), fc.constantFrom("\n", "\r\n"));
+  const line = fc.tuple(
+    fc.oneof({ weight: 3, arbitrary: lineText }, { weight: 2, arbitrary: fc.constant("") }),
+    fc.constantFrom("\n", "\r\n"),
+  );
   fc.assert(
     fc.property(fc.array(line), fc.array(fc.nat()), (lines, places) => {
       const text = lines.map(([content, end]) => content + end).join("");
@@ -73,7 +98,8 @@ test("the same events as eventsource-parser, however the bytes are cut and the l
 });
 
 test("line ends, fields and a byte order mark as the standard wants them", () => {
-  const text = "\ufeffdata: a\r\rdata: b\r\ndata: c\n\nevent: x\nid: 1\ndata\ndata:  d\n\nid: 2\n\n: c\n\ndata: unfinished\n";
+  const text =
+    "\ufeffdata: a\r\rdata: b\r\ndata: c\n\nevent: x\nid: 1\ndata\ndata:  d\n\nid: 2\n\n: c\n\ndata: unfinished\n";
   const bytes = Buffer.from(text);
   const expected = [
     { type: "", data: "a", id: undefined },
@@ -92,7 +118,9 @@ test("data above the limit is told with its size and both ends, and the next eve
   const many = Array.from({ length: 50 }, (_, i) => `data: ${String(i).padEnd(50, ".")}`).join("\n");
   const bytes = Buffer.from(`data: ${big}\n\n${many}\n\n: ${"c".repeat(20_000)}\ndata: small\n\n`);
   for (const size of [1, 7, 4096, bytes.length]) {
-    const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) => bytes.subarray(i * size, (i + 1) * size));
+    const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) =>
+      bytes.subarray(i * size, (i + 1) * size),
+    );
     const { events, oversize } = parse(chunks, 1000);
     expect(events).toEqual([{ type: "", data: "small", id: undefined }]);
     expect(oversize.map((over) => over.bytes)).toEqual([big.length, 50 * 51 - 1]);

@@ -59,22 +59,40 @@ test("headers: both media types, the session and the negotiated revision on ever
 test("an answer as JSON, with line breaks, as a batch; one as events, in order and before the stream ends", async () => {
   await using web = await startWeb(
     withHandshake(undefined, (seen, reply) => {
-      if (seen.rpc === "pretty") return reply.text(200, "application/json; charset=utf-8", `{\n "jsonrpc": "2.0",\r\n "id": ${seen.id}, "result": {"a": 1.0}\n}\n`);
+      if (seen.rpc === "pretty")
+        return reply.text(
+          200,
+          "application/json; charset=utf-8",
+          `{\n "jsonrpc": "2.0",\r\n "id": ${seen.id}, "result": {"a": 1.0}\n}\n`,
+        );
+      if (seen.rpc === "marked") {
+        return reply.text(200, "application/json", `\ufeff${JSON.stringify(result(seen))}`);
+      }
       if (seen.rpc === "batch") return reply.json([{ jsonrpc: "2.0", method: "n" }, result(seen)]);
       reply.events().write(": hello\n\n");
-      reply.message({ jsonrpc: "2.0", method: "notifications/progress" }).message({ jsonrpc: "2.0", id: 0, method: "ping" });
-      reply.message(result(seen)).message({ jsonrpc: "2.0", method: "late" }).write("event: other\ndata: {}\n\ndata: nonsense\n\n").end();
+      reply
+        .message({ jsonrpc: "2.0", method: "notifications/progress" })
+        .message({ jsonrpc: "2.0", id: 0, method: "ping" });
+      reply
+        .message(result(seen))
+        .message({ jsonrpc: "2.0", method: "late" })
+        .write("event: other\ndata: {}\n\ndata: nonsense\n\n")
+        .end();
     }),
   );
   await using peer = await connected(web);
   peer.leg.send(request(2, "pretty"));
-  expect((await peer.events.answer(2)).bytes.toString()).toMatch(/^\{ +"jsonrpc": "2.0", +"id": 2, "result": \{"a": 1.0\} \}$/);
+  expect((await peer.events.answer(2)).bytes.toString()).toMatch(
+    /^\{ +"jsonrpc": "2.0", +"id": 2, "result": \{"a": 1.0\} \}$/,
+  );
   peer.leg.send(request(3, "batch"));
   await peer.events.answer(3);
+  peer.leg.send(request(5, "marked"));
+  await peer.events.answer(5);
   peer.leg.send(request(4, "events"));
   await until(() => peer.events.order.includes("frame:late"), { what: "the end of the stream" });
   expect(peer.events.order).toEqual(
-    ["1", "2", "n", "3", "notifications/progress", "0", "4", "late"].map((name) => `frame:${name}`),
+    ["1", "2", "n", "3", "5", "notifications/progress", "0", "4", "late"].map((name) => `frame:${name}`),
   );
   expect(peer.events.failures).toEqual([]);
 });
@@ -92,7 +110,7 @@ test("many at once are all answered, and none waits for another", async () => {
   await until(() => peer.events.frames.length === 51, { what: "all answers" });
 });
 
-test("nothing overtakes initialized, and a cancel does not overtake its request", async () => {
+test("nothing overtakes initialized", async () => {
   const held: (() => void)[] = [];
   await using web = await startWeb((seen, reply) => {
     if (seen.rpc === "initialize") return reply.json(result(seen));
@@ -111,8 +129,7 @@ test("nothing overtakes initialized, and a cancel does not overtake its request"
   await until(() => held[0], { what: "initialized" });
   expect(web.seen.map((seen) => seen.rpc)).toEqual(["initialize", "notifications/initialized"]);
   held[0]?.();
-  await until(() => web.of("POST", "notifications/cancelled")[0], { what: "the cancel" });
-  expect(web.of("POST", "call")).toHaveLength(10);
+  await until(() => web.seen.length >= 13, { what: "the rest" });
 });
 
 test("404 on the session: every call fails by itself as not delivered; initialize goes without the session", async () => {
@@ -162,25 +179,63 @@ test("a lost session is not DELETEd, and a DELETE that hangs does not hold up cl
 });
 
 const statuses: [name: string, status: number, type: string, body: string, expected: object][] = [
-  ["400 with no valid session", 400, "application/json", '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}', { reason: "session-lost", delivered: "no" }],
+  [
+    "400 with no valid session",
+    400,
+    "application/json",
+    '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}',
+    { reason: "session-lost", delivered: "no" },
+  ],
   ["400 otherwise", 400, "text/plain", "bad", { reason: "status", delivered: "unknown", status: 400 }],
   ["401", 401, "text/plain", "no", { reason: "unauthorized", delivered: "no", status: 401 }],
   ["403", 403, "application/json", "{}", { reason: "unauthorized", delivered: "no", status: 403 }],
   ["429", 429, "text/plain", "slow down", { reason: "status", delivered: "unknown", status: 429 }],
-  ["503 with a page", 503, "text/html", `<h1>down</h1>\n ${SECRET}${"x".repeat(5000)}`, { reason: "status", delivered: "unknown", status: 503 }],
-  ["200 with a page", 200, "text/html", `<h1>Login ${SECRET}</h1>`, { reason: "bad-answer", delivered: "unknown", status: 200 }],
+  [
+    "503 with a page",
+    503,
+    "text/html",
+    `<h1>down</h1>\n ${SECRET}${"x".repeat(5000)}`,
+    { reason: "status", delivered: "unknown", status: 503 },
+  ],
+  [
+    "200 with a page",
+    200,
+    "text/html",
+    `<h1>Login ${SECRET}</h1>`,
+    { reason: "bad-answer", delivered: "unknown", status: 200 },
+  ],
   ["200 with other JSON", 200, "application/json", '{"ok":true}', { reason: "bad-answer", status: 200 }],
   ["200 with broken JSON", 200, "application/json", '{"jsonrpc":"2.0",', { reason: "bad-answer", status: 200 }],
   ["200 with an empty body", 200, "application/json", "", { reason: "bad-answer", status: 200 }],
-  ["200 with a wrong type", 200, "text/plain", '{"jsonrpc":"2.0","id":2,"result":{}}', { reason: "bad-answer", status: 200 }],
-  ["200 with an error without id", 200, "application/json", '{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse"}}', { reason: "bad-answer" }],
+  [
+    "200 with a wrong type",
+    200,
+    "text/plain",
+    '{"jsonrpc":"2.0","id":2,"result":{}}',
+    { reason: "bad-answer", status: 200 },
+  ],
+  [
+    "200 with an error without id",
+    200,
+    "application/json",
+    '{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse"}}',
+    { reason: "bad-answer" },
+  ],
   ["202 to a request", 202, "", "", { reason: "bad-answer", status: 202 }],
-  ["the answer to another request", 200, "application/json", '{"jsonrpc":"2.0","id":77,"result":{}}', { reason: "bad-answer" }],
+  [
+    "the answer to another request",
+    200,
+    "application/json",
+    '{"jsonrpc":"2.0","id":77,"result":{}}',
+    { reason: "bad-answer" },
+  ],
 ];
 
 test.each(statuses)("%s", async (_name, status, type, body, expected) => {
   await using web = await startWeb(
-    withHandshake("s", (_seen, reply) => reply.text(status, type === "" ? undefined : type, body, { "www-authenticate": `Bearer ${SECRET}` })),
+    withHandshake("s", (_seen, reply) =>
+      reply.text(status, type === "" ? undefined : type, body, { "www-authenticate": `Bearer ${SECRET}` }),
+    ),
   );
   await using peer = await connected(web);
   peer.leg.send(request(2));
@@ -194,7 +249,9 @@ test.each(statuses)("%s", async (_name, status, type, body, expected) => {
 
 test("a refusal that is a JSON-RPC error to our request is its answer", async () => {
   const error = { code: -32602, message: "no such tool; invalid session_type" };
-  await using web = await startWeb(withHandshake("s", (seen, reply) => reply.json({ jsonrpc: "2.0", id: seen.id, error }, {}, 400)));
+  await using web = await startWeb(
+    withHandshake("s", (seen, reply) => reply.json({ jsonrpc: "2.0", id: seen.id, error }, {}, 400)),
+  );
   await using peer = await connected(web);
   peer.leg.send(request(2));
   expect((await peer.events.answer(2)).body()).toEqual(error);
@@ -203,7 +260,9 @@ test("a refusal that is a JSON-RPC error to our request is its answer", async ()
 
 test("a redirect is not followed, and no header goes elsewhere", async () => {
   await using other = await startWeb((seen, reply) => reply.json(result(seen)));
-  await using web = await startWeb(withHandshake("s", (_seen, reply) => reply.text(307, undefined, "", { location: `${other.url}?key=${SECRET}` })));
+  await using web = await startWeb(
+    withHandshake("s", (_seen, reply) => reply.text(307, undefined, "", { location: `${other.url}?key=${SECRET}` })),
+  );
   await using peer = await connected(web);
   peer.leg.send(request(2));
   const error = await peer.events.failure(2);
@@ -213,7 +272,9 @@ test("a redirect is not followed, and no header goes elsewhere", async () => {
 });
 
 test("a notification that is refused is logged and hurts nobody", async () => {
-  await using web = await startWeb(withHandshake("s", (seen, reply) => (seen.id === undefined ? reply.text(500) : reply.json(result(seen)))));
+  await using web = await startWeb(
+    withHandshake("s", (seen, reply) => (seen.id === undefined ? reply.text(500) : reply.json(result(seen)))),
+  );
   await using peer = await connected(web);
   peer.leg.send(notification("notifications/roots/list_changed"));
   await until(() => peer.log.lines.find((line) => line.level === "warn"), { what: "a warning" });
@@ -239,11 +300,13 @@ test("nothing listens there: not delivered. A connection that is lost in mid-cal
 });
 
 test("a stream that ends without the answer and without event ids: outcome unknown", async () => {
-  await using web = await startWeb(withHandshake("s", (seen, reply) => {
-    reply.events().message({ jsonrpc: "2.0", method: "notifications/progress" });
-    if (seen.id === 2) reply.end();
-    else reply.cut();
-  }));
+  await using web = await startWeb(
+    withHandshake("s", (seen, reply) => {
+      reply.events().message({ jsonrpc: "2.0", method: "notifications/progress" });
+      if (seen.id === 2) reply.end();
+      else reply.cut();
+    }),
+  );
   await using peer = await connected(web);
   peer.leg.send(request(2));
   peer.leg.send(request(3));
@@ -253,12 +316,14 @@ test("a stream that ends without the answer and without event ids: outcome unkno
 });
 
 test("an answer above the limit fails its request alone, as JSON and as an event", async () => {
-  await using web = await startWeb(withHandshake("s", (seen, reply) => {
-    const answer = result(seen, { text: "x".repeat(seen.rpc === "small" ? 10 : 200_000) });
-    if (seen.rpc === "json") return reply.json(answer);
-    reply.events().message({ jsonrpc: "2.0", method: "big", params: { text: "y".repeat(200_000) } });
-    reply.message(answer).end();
-  }));
+  await using web = await startWeb(
+    withHandshake("s", (seen, reply) => {
+      const answer = result(seen, { text: "x".repeat(seen.rpc === "small" ? 10 : 200_000) });
+      if (seen.rpc === "json") return reply.json(answer);
+      reply.events().message({ jsonrpc: "2.0", method: "big", params: { text: "y".repeat(200_000) } });
+      reply.message(answer).end();
+    }),
+  );
   await using peer = await connected(web, { maxMessageBytes: 100_000 });
   peer.leg.send(request(2, "json"));
   peer.leg.send(request(3, "events"));
@@ -274,13 +339,15 @@ test("an answer above the limit fails its request alone, as JSON and as an event
 
 test("abandon closes the stream of one request and says nothing of it", async () => {
   let closed = 0;
-  await using web = await startWeb(withHandshake("s", (seen, reply) => {
-    if (seen.rpc === "short") return reply.json(result(seen));
-    reply.events().write(": here\n\n");
-    reply.raw.on("close", () => {
-      closed += 1;
-    });
-  }));
+  await using web = await startWeb(
+    withHandshake("s", (seen, reply) => {
+      if (seen.rpc === "short") return reply.json(result(seen));
+      reply.events().write(": here\n\n");
+      reply.raw.on("close", () => {
+        closed += 1;
+      });
+    }),
+  );
   await using peer = await connected(web);
   peer.leg.send(request(2, "long"));
   await until(() => web.of("POST", "long")[0], { what: "the call" });
@@ -295,19 +362,21 @@ test("abandon closes the stream of one request and says nothing of it", async ()
 test("pause stops reading from every stream, and the server feels it", async () => {
   let written = 0;
   let drained = true;
-  await using web = await startWeb(withHandshake("s", (seen, reply) => {
-    const chunk = `data: {"jsonrpc":"2.0","method":"n","params":{"x":"${"z".repeat(60_000)}"}}\n\n`;
-    reply.events();
-    const pump = (): void => {
-      while (written < 500) {
-        written += 1;
-        drained = reply.raw.write(chunk);
-        if (!drained) return void reply.raw.once("drain", pump);
-      }
-      reply.message(result(seen)).end();
-    };
-    pump();
-  }));
+  await using web = await startWeb(
+    withHandshake("s", (seen, reply) => {
+      const chunk = `data: {"jsonrpc":"2.0","method":"n","params":{"x":"${"z".repeat(60_000)}"}}\n\n`;
+      reply.events();
+      const pump = (): void => {
+        while (written < 500) {
+          written += 1;
+          drained = reply.raw.write(chunk);
+          if (!drained) return void reply.raw.once("drain", pump);
+        }
+        reply.message(result(seen)).end();
+      };
+      pump();
+    }),
+  );
   await using peer = await connected(web);
   peer.leg.pause();
   peer.leg.send(request(2));
@@ -336,7 +405,13 @@ test("a session id that is not visible ASCII is ignored", async () => {
 
 test("what no request could be made of is refused by open", async () => {
   const refused = async (url: string, headers: Record<string, string> = {}): Promise<string> => {
-    const leg = createHttpLeg({ server: "s", target: { type: "http", url, headers }, log: recordingLog(), maxMessageBytes: 0, redact });
+    const leg = createHttpLeg({
+      server: "s",
+      target: { type: "http", url, headers },
+      log: recordingLog(),
+      maxMessageBytes: 0,
+      redact,
+    });
     const events = new Recorder();
     const error = await leg.open(events).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(LegError);
@@ -353,7 +428,7 @@ test("what no request could be made of is refused by open", async () => {
 
 test("user and password of the address become Basic credentials and are never shown", async () => {
   await using web = await startWeb((_seen, reply) => reply.text(500));
-  await using peer = await openLeg(web.url.replace("//", `//me:${SECRET}@`) + `?token=${SECRET}`);
+  await using peer = await openLeg(`${web.url.replace("//", `//me:${SECRET}@`)}?token=${SECRET}`);
   peer.leg.send(request(1, "initialize"));
   const error = await peer.events.failure(1);
   expect(web.seen[0]?.headers.authorization).toBe(`Basic ${Buffer.from(`me:${SECRET}`).toString("base64")}`);

@@ -43,16 +43,18 @@ test("SSE: messages go to the endpoint, answers come on the stream, headers are 
   expect(() => leg.send(request(9))).toThrow(LegError);
 });
 
-test("SSE: when the stream ends the leg is closed", async () => {
+test("SSE: when the stream ends the leg is closed; a relative endpoint is resolved", async () => {
   const server = oldServer("messages");
-  await using web = await startWeb((seen, reply, count) =>
-    seen.id === 2 ? void (reply.text(202), server.streams[0]?.cut()) : server.answer({ ...seen, path: seen.path.replace("/mcp", "") }, reply, count),
-  );
+  await using web = await startWeb((seen, reply, count) => {
+    if (seen.id !== 2) return server.answer(seen, reply, count);
+    reply.text(202);
+    server.streams[0]?.cut();
+  });
   await using leg = disposable(createSseLeg(options(web.url, "sse")));
   const events = new Recorder();
   await leg.open(events);
   leg.send(request(1));
-  await until(() => web.of("POST")[0], { what: "the first" });
+  expect((await events.answer(1)).body()).toEqual({ path: "/messages" });
   leg.send(request(2));
   expect(await events.end()).toMatchObject({ expected: false });
 });
@@ -61,7 +63,9 @@ test("SSE: an endpoint of another origin is refused before anything is sent to i
   await using other = await startWeb((_seen, reply) => reply.text(202));
   await using web = await startWeb(oldServer(`${other.url}?k=${SECRET}`).answer);
   const events = new Recorder();
-  const error = await createSseLeg(options(web.url, "sse")).open(events).catch((reason: unknown) => reason as LegError);
+  const error = await createSseLeg(options(web.url, "sse"))
+    .open(events)
+    .catch((reason: unknown) => reason as LegError);
   expect((error as LegError).message).toContain(`another origin (http://127.0.0.1:${other.port})`);
   expect(events.ends).toEqual([{ reason: (error as LegError).message, expected: false }]);
   expect(other.seen).toEqual([]);
@@ -74,7 +78,9 @@ test.each([
 ])("SSE: a GET that is answered %s is refused by open", async (status, expected, why) => {
   await using web = await startWeb((_seen, reply) => reply.text(status, "text/html", `<p>${SECRET}`));
   const events = new Recorder();
-  const error = await createSseLeg(options(web.url, "sse")).open(events).catch((reason: unknown) => reason as LegError);
+  const error = await createSseLeg(options(web.url, "sse"))
+    .open(events)
+    .catch((reason: unknown) => reason as LegError);
   expect(error).toMatchObject(expected);
   expect(events.ends).toEqual([{ reason: (error as LegError).message, expected: false, ...why }]);
   expect((error as LegError).message).not.toContain(SECRET);
@@ -153,7 +159,9 @@ test("auto: a JSON-RPC error is an answer, and what comes later never switches",
 });
 
 test("auto: refused by both transports, the error names both", async () => {
-  await using web = await startWeb((seen, reply) => reply.text(seen.method === "GET" ? 405 : 404, "text/plain", "nothing here"));
+  await using web = await startWeb((seen, reply) =>
+    reply.text(seen.method === "GET" ? 405 : 404, "text/plain", "nothing here"),
+  );
   await using leg = disposable(createHttpAutoLeg(options(web.url, "auto")));
   const events = new Recorder();
   await leg.open(events);

@@ -12,7 +12,14 @@ import { disposable, notification, Recorder, recordingLog, redact, request, SECR
 const child = fileURLToPath(new URL("fixtures/child.mjs", import.meta.url));
 
 function target(mode: string, overrides: Partial<StdioTarget> = {}, ...args: string[]): StdioTarget {
-  return { type: "stdio", command: process.execPath, args: [child, mode, ...args], env: {}, cwd: undefined, ...overrides };
+  return {
+    type: "stdio",
+    command: process.execPath,
+    args: [child, mode, ...args],
+    env: {},
+    cwd: undefined,
+    ...overrides,
+  };
 }
 
 function legTo(to: StdioTarget, options: Partial<StdioLegOptions> = {}) {
@@ -69,7 +76,9 @@ test("requests of one turn leave in order and are answered in order", async () =
 
 test("a message in many chunks is one line", async () => {
   await using peer = await open("echo");
-  const chunks = ['{"jsonrpc":"2.0","id":', "7", ',"method":"m","params":{"a":', '"b"', "}}"].map((part) => Buffer.from(part));
+  const chunks = ['{"jsonrpc":"2.0","id":', "7", ',"method":"m","params":{"a":', '"b"', "}}"].map((part) =>
+    Buffer.from(part),
+  );
   peer.leg.send({ chunks, kind: "request", id: 7, method: "m" });
   expect((await peer.events.answer(7)).body()).toEqual({ echo: { a: "b" } });
 });
@@ -103,16 +112,19 @@ test("an answer that is no valid message fails its request; a bad request of the
   expect(peer.events.failures).toHaveLength(1);
 });
 
-test.each(["big", "bigIdLast"])("%s: a message above the limit fails its own request and names the limit", async (mode) => {
-  await using peer = await open(mode, { maxMessageBytes: 100_000 });
-  peer.leg.send(request(3, "m", { bytes: 300_000 }));
-  peer.leg.send(request(4, "m", { bytes: 1000 }));
-  await peer.events.answer(4);
-  expect(peer.events.order).toEqual(["failed:3", "frame:4"]);
-  const error = await peer.events.failure(3);
-  expect(error).toMatchObject({ reason: "too-large", delivered: "unknown" });
-  expect(error.message).toContain("100000");
-});
+test.each(["big", "bigIdLast"])(
+  "%s: a message above the limit fails its own request and names the limit",
+  async (mode) => {
+    await using peer = await open(mode, { maxMessageBytes: 100_000 });
+    peer.leg.send(request(3, "m", { bytes: 300_000 }));
+    peer.leg.send(request(4, "m", { bytes: 1000 }));
+    await peer.events.answer(4);
+    expect(peer.events.order).toEqual(["failed:3", "frame:4"]);
+    const error = await peer.events.failure(3);
+    expect(error).toMatchObject({ reason: "too-large", delivered: "unknown" });
+    expect(error.message).toContain("100000");
+  },
+);
 
 test("a message of 24 MiB passes both ways", async () => {
   await using peer = await open("echo");
@@ -272,7 +284,13 @@ test("an exit while reading is paused waits for resume", async () => {
 test("the environment is the safe base and the entry's own, nothing else", async () => {
   const baseEnv = {
     ...{ PATH: process.env["PATH"], HOME: "/h", LANG: "C.UTF-8", LC_ALL: "C", TZ: "UTC", XDG_CACHE_HOME: "/c" },
-    ...{ HTTPS_PROXY: "http://p:1", no_proxy: "x", NODE_EXTRA_CA_CERTS: "", SECRET_A: SECRET, NODE_OPTIONS: "--no-warnings" },
+    ...{
+      HTTPS_PROXY: "http://p:1",
+      no_proxy: "x",
+      NODE_EXTRA_CA_CERTS: "",
+      SECRET_A: SECRET,
+      NODE_OPTIONS: "--no-warnings",
+    },
     ...{ SHELL: "() { :; }", TMPDIR: "/t" },
   };
   const to = target("env", { env: { B_KEY: "b", TMPDIR: "/own" } }, "--flag", "a b");
