@@ -3,7 +3,7 @@ import type { Log } from "./log.ts";
 import type { ListMethod, Source } from "./router/catalogue.ts";
 import type { ServerPort } from "./router/ports.ts";
 import type { Connection } from "./upstream/connection.ts";
-import { rewrite } from "./wire/edits.ts";
+import { addMember, rewrite } from "./wire/edits.ts";
 import type { Capability } from "./wire/methods.ts";
 import { requestFrame } from "./wire/splice.ts";
 import { atLeast } from "./wire/version.ts";
@@ -63,14 +63,18 @@ export function source(connection: Connection): Source {
       connection.hello === undefined ? undefined : declares(connection.hello.capabilities, CAPABILITY[method]),
     settled: () => connection.settled(),
     page: (method, cursorText) => {
-      const frame = requestFrame(
-        method,
-        cursorText === undefined ? undefined : { cursor: JSON.parse(cursorText) as unknown },
-      );
+      const frame = requestFrame(method, {});
+      // The cursor is the server's own: it goes back as the text it came in, escapes and all.
+      const edits = cursorText === undefined ? [] : [addMember(frame, `"cursor":${cursorText}`)];
       // A list is never worth more waiting than the server's start: a mute one is asked again later (field report B6).
       const { timeouts: own } = connection.server;
       const timeouts = own.totalMs === 0 ? { ...own, totalMs: own.connectMs } : own;
-      return connection.request({ method, compose: (id) => rewrite(frame, id, []), cancellation: undefined, timeouts });
+      return connection.request({
+        method,
+        compose: (id) => rewrite(frame, id, edits),
+        cancellation: undefined,
+        timeouts,
+      });
     },
   };
 }

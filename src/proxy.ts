@@ -119,7 +119,7 @@ export class SwitchyardProxy {
       listWaitMs: (method) => this.#listWaitMs(method),
     });
 
-    this.#sink = config.audit === undefined ? undefined : openAudit(config.audit, log);
+    this.#sink = config.audit === undefined ? undefined : openAudit(config.audit, log, { whenHeld: "beside" });
     const redactions = { secrets: config.secrets, redactKeys: config.audit?.redactKeys ?? [] };
     // The first layer sees a request first and its outcome last: what is denied, refused or cancelled is recorded too.
     const audit = auditLayer(this.#sink, { payloads: config.audit?.payloads ?? "none", ...redactions });

@@ -42,14 +42,11 @@ export class AnswerRules {
     if (answer.isError) return this.#error(answer, exchange, target, host);
     const { server } = target;
     let result = answer;
-    if (this.#catalogue.hasAliases(server)) {
+    const small = answer.bytes.length <= LOOK_LIMIT && answer.bytes.includes(URI_KEY);
+    if (small || this.#catalogue.hasAliases(server)) {
       result = rewriteUris(result, (uri) => this.#catalogue.publicUri(server, uri));
     }
-    if (
-      exchange.row.method !== "resources/read" &&
-      answer.bytes.length <= LOOK_LIMIT &&
-      answer.bytes.includes(URI_KEY)
-    ) {
+    if (small && exchange.row.method !== "resources/read") {
       for (const [start, end] of uriSpans(answer)) {
         this.#catalogue.remember(JSON.parse(answer.bytes.utf8Slice(start, end)) as string, server);
       }

@@ -7,6 +7,7 @@ import { Fault, unknownItem } from "../errors.ts";
 import {
   type Answer,
   aimAt,
+  type Decision,
   type Exchange,
   type Handler,
   type ItemKind,
@@ -102,18 +103,22 @@ async function byUri(
   if (certain !== undefined) return next(aim(exchange, certain.server, "resource", certain.original));
   if (exchange.row.route === "subscription") return watch(catalogue, next, exchange, uri, candidates, probe);
   let last: unknown;
+  let denied: Decision | undefined;
   for (const owner of candidates) {
     if (exchange.cancellation.cancelled) break;
     try {
       const answer = await next(aim(exchange, owner.server, "resource", owner.original));
       if (!isNotFound(answer)) return remembered(catalogue, exchange, owner, answer);
     } catch (error) {
+      if (exchange.trail.decision?.effect === "deny") denied ??= exchange.trail.decision;
       if (!(error instanceof Fault) || error.code === "CANCELLED" || error.code === "AUDIT_UNAVAILABLE") throw error;
       // Hidden by policy, or a server that is down: neither may hide what another server has. Its reason is kept.
       if (error.code !== "RESOURCE_NOT_FOUND") last ??= error;
     }
   }
   if (exchange.cancellation.cancelled) throw new Fault("CANCELLED", exchange.cancellation.reason ?? "cancelled");
+  // What was refused stays the reason on record, though a later server was asked too and did not have it.
+  if (denied !== undefined) exchange.trail.decision = denied;
   if (last !== undefined) throw last;
   throw unknownItem("resource", uri);
 }
@@ -167,9 +172,7 @@ async function byReference(catalogue: Catalogue, next: Handler<Resolved>, exchan
   if (ref?.type === "ref/resource" && typeof ref.uri === "string") {
     exchange.trail.publicName = ref.uri;
     const { certain } = catalogue.ownersOf(ref.uri);
-    if (certain === undefined) {
-      throw new Fault("UNKNOWN_ITEM", `Unknown resource or template: ${ref.uri}`, { data: { uri: ref.uri } });
-    }
+    if (certain === undefined) throw unknownItem("resource", ref.uri);
     return next(aim(exchange, certain.server, "resource", certain.original));
   }
   throw new Fault(

@@ -20,7 +20,7 @@ test("what a server offered last time stands in while it is starting, and list_c
   expect(files).toHaveLength(1);
   expect(statSync(path.join(lists, files[0]!)).mode & 0o777).toBe(0o600);
 
-  slow.rewrite({ tools: [tool("old"), tool("new")], startDelay: 1500 });
+  slow.rewrite({ tools: [tool("old"), tool("new")], startDelayMs: 1500 });
   {
     await using host = await startHost({ config: { ...config, timeouts: { startupMs: 50 } }, home: home.path });
     expect(await host.toolNames()).toEqual(["slow__old"]);

@@ -76,6 +76,22 @@ test("five calls that meet a 404 cost one initialize and succeed once each; leve
   expect(host.strays).toEqual([]);
 });
 
+test("a session that is lost while nobody calls is noticed by its stream, and updates flow again", async () => {
+  // C9, F5, R72: a host that only waits for updates makes no call that could meet the 404
+  const script = { resources: [{ uri: "x://r", name: "r" }], tools: [tool("t")] };
+  await using web = await startHttpServer(script);
+  await using host = await startHost({ config: { mcpServers: { web: httpServer(web.url) } } });
+  await host.listAll("resources/list", "resources");
+  await host.request(SUBSCRIBE, { uri: "x://r" });
+  await until(() => web.streams === 1, { what: "the GET stream" });
+  web.loseSessions();
+  await until(() => web.received(SUBSCRIBE).length === 2 && web.streams === 1, { what: "a new session", within: 8000 });
+  await host.notification(UPDATED);
+  await web.run([{ updated: "x://r" }]);
+  await host.notification(UPDATED, 2);
+  expect(web.received("initialize")).toHaveLength(2);
+});
+
 test("a call that was under way when the session was lost is reported as unknown and not sent again", async () => {
   // F4, F9
   await using web = await startHttpServer({ tools: [tool("do"), tool("t")] });

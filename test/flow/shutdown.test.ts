@@ -81,7 +81,7 @@ test("a host that is SIGKILLed, or closes all pipes at once with answers pending
   const start = async (name: string) => {
     const server = stdioServer(dir, name, { tools: [tool("do")] });
     const deaf = stubborn(dir, `${name}-deaf`);
-    return { server, deaf, config: { mcpServers: { server: server.entry, deaf: deaf.entry } } };
+    return { server, deaf, config: { timeouts: { drainMs: 1000 }, mcpServers: { server: server.entry, deaf: deaf.entry } } };
   };
   const ask = async (host: Host, server: StdioServer) => {
     const call = (steps: object[]) => void host.request("tools/call", { name: "server__do", arguments: { steps } });
@@ -243,6 +243,7 @@ test("an input that ends at once, with servers in every stage of starting, is no
   const quits = stdioServer(dir, "quits", { onStart: [{ exit: 1 }] });
   await using hole = await startHttpServer({}, { intercept: () => "hang" });
   const config = {
+    timeouts: { drainMs: 500 },
     mcpServers: {
       slow: slow.entry,
       mute: mute.entry,

@@ -133,13 +133,12 @@ test("after a restart subscriptions and level are renewed, one update tells the 
   void host.request("tools/call", { name: "a__do", arguments: { steps: [{ exit: 1 }] } });
   await host.notification(UPDATED, 2);
   expect(a.starts()).toHaveLength(2);
-  const second = a.received().filter(({ pid }) => pid === a.starts()[1]);
-  const of = (method: string) => second.filter(({ message }) => message.method === method);
-  await until(() => a.received(SUBSCRIBE).filter(({ pid }) => pid === a.starts()[1]).length === 2, {
-    what: "subscribe after the restart",
+  const second = (method: string) => a.received(method).filter(({ pid }) => pid === a.starts()[1]);
+  await until(() => second(SUBSCRIBE).length === 2 && second("logging/setLevel").length > 0, {
+    what: "subscriptions and level after the restart",
   });
   expect(urisOf(a, SUBSCRIBE).slice(3).sort()).toEqual(["x://kept", "x://kept2"]);
-  expect(of("logging/setLevel").map(({ message }) => message.params)).toEqual([{ level: "error" }]);
+  expect(second("logging/setLevel").map(({ message }) => message.params)).toEqual([{ level: "error" }]);
   await host.call("a__do", { steps: [{ updated: "x://kept" }] });
   expect(
     host
