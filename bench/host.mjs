@@ -24,8 +24,13 @@ export class RawHost {
   /** @type {((message: object) => void) | undefined} */
   onNotification;
 
-  constructor([command, ...args]) {
-    this.#child = spawn(command, args, { env: environment, stdio: ["pipe", "pipe", "pipe"], windowsHide: true });
+  /** `env` comes on top of the base. */
+  constructor([command, ...args], env = {}) {
+    this.#child = spawn(command, args, {
+      env: { ...environment, ...env },
+      stdio: ["pipe", "pipe", "pipe"],
+      windowsHide: true,
+    });
     this.#child.stdout.on("data", (chunk) => this.#data(chunk));
     this.#child.stderr.on("data", (chunk) => {
       this.stderrTail = (this.stderrTail + chunk).slice(-2000);

@@ -54,9 +54,8 @@ async function withSubjects(bench, work) {
       running.push(one);
       await one.ready();
       const echo = one.params("echo", { text: "hello" });
-      const warm = bench.quick ? 500 : 2000;
-      for (let n = 0; n < warm / 4; n++) await call(one, echo);
-      await inFlight(one, echo, 64, (sent) => sent >= warm);
+      for (let n = 0; n < 1000; n++) await call(one, echo);
+      await inFlight(one, echo, 64, (sent) => sent >= 5000);
     }
     await work(running);
   } finally {
@@ -128,13 +127,16 @@ export function progress(bench) {
   return withSubjects(bench, async (running) => {
     await inTurn(bench, running, "progress", async (one) => {
       const measured = [];
-      for (let n = 0; n < (bench.quick ? 10 : 30); n++) {
+      // The first ones warm up.
+      const times = bench.quick ? 40 : 60;
+      for (let n = -times; n < times; n++) {
         const progressToken = `token-${n}`;
         const seen = [];
         one.host.onNotification = ({ method, params }) => {
           if (method === "notifications/progress" && params.progressToken === progressToken) seen.push(params.progress);
         };
-        measured.push(await timed(() => call(one, one.params("progress", {}, { progressToken }))));
+        const ms = await timed(() => call(one, one.params("progress", {}, { progressToken })));
+        if (n >= 0) measured.push(ms);
         one.host.onNotification = undefined;
         if (seen.length !== 100 || seen.some((value, at) => value !== at + 1)) {
           throw new Error(`${seen.length} of 100 notifications were there before the answer`);

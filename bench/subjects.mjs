@@ -61,7 +61,9 @@ export class Running {
     this.id = id;
     const { aggregates, command } = subjects[id];
     const names = aggregates || !everything ? SERVERS.slice(0, 1) : SERVERS;
-    this.#hosts = names.map((name) => new RawHost(command(this.#directory, name)));
+    // A cache of its own, empty at the start: what an earlier run has learnt must not help this one.
+    const env = { XDG_CACHE_HOME: this.#directory };
+    this.#hosts = names.map((name) => new RawHost(command(this.#directory, name), env));
     this.#prefix = aggregates ? "s1__" : "";
     this.expected = TOOLS * (aggregates ? SERVERS.length : names.length);
   }

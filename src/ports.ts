@@ -37,6 +37,7 @@ export function serverPort(connection: Connection, log: Log): ServerPort {
     declares: (capability) => declares(connection.hello?.capabilities, capability),
     atLeast: (revision) => connection.hello !== undefined && atLeast(connection.hello.revision, revision),
     request: (request) => connection.request(request),
+    requestAsTask: (request) => connection.requestAsTask(request),
     notify: (chunks) => connection.notify(chunks),
     note: (what, error) => {
       const reason = error instanceof Error ? error.message : String(error);

@@ -166,7 +166,8 @@ try {
     new StdioClientTransport({
       command: process.execPath,
       args: [file("../../bin/switchyard.js"), "serve", "--config", file("switchyard.json"), "--log-level", "warn"],
-      env: { ...getDefaultEnvironment(), DEMO_AUDIT_FILE: auditFile },
+      // Nothing is left behind, in the user's cache neither.
+      env: { ...getDefaultEnvironment(), DEMO_AUDIT_FILE: auditFile, XDG_CACHE_HOME: folder },
     }),
   );
   const { name, version } = client.getServerVersion() ?? {};

@@ -1,5 +1,8 @@
 /** The life cycle on the raw wire, both kinds of error, and a call that is safe to repeat. Exit code 1 on a mismatch. */
 import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Reply, WireHost } from "./wire.ts";
 
@@ -14,6 +17,9 @@ interface Tools {
 
 const file = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 const args = [file("../../bin/switchyard.js"), "serve", "--config", file("switchyard.json"), "--log-level", "warn"];
+/** Instead of the user's cache, so that nothing is left behind. */
+const cache = mkdtempSync(join(tmpdir(), "switchyard-engineering-ops-"));
+const env = { ...process.env, XDG_CACHE_HOME: cache };
 const clientInfo = { name: "engineering-ops-example", version: "1.0.0" };
 
 function title(text: string): void {
@@ -21,7 +27,7 @@ function title(text: string): void {
 }
 
 function start(print: (line: string) => void = (line) => console.log(`  ${line}`)): WireHost {
-  return new WireHost(process.execPath, args, print);
+  return new WireHost(process.execPath, args, env, print);
 }
 
 function initialize(host: WireHost, id: number | string, protocolVersion: string): Promise<Reply> {
@@ -126,6 +132,10 @@ async function negotiation(): Promise<void> {
   }
 }
 
-await lifeCycle();
-await negotiation();
+try {
+  await lifeCycle();
+  await negotiation();
+} finally {
+  rmSync(cache, { recursive: true, force: true });
+}
 console.log("\nengineering-ops: as expected");

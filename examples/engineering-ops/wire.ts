@@ -17,9 +17,9 @@ export class WireHost {
   #gone: (error: Error) => void = () => {};
   readonly #end: Promise<never>;
 
-  constructor(command: string, args: readonly string[], print: (line: string) => void) {
+  constructor(command: string, args: readonly string[], env: NodeJS.ProcessEnv, print: (line: string) => void) {
     this.#print = print;
-    this.#child = spawn(command, args, { stdio: ["pipe", "pipe", "pipe"], windowsHide: true });
+    this.#child = spawn(command, args, { env, stdio: ["pipe", "pipe", "pipe"], windowsHide: true });
     this.#end = new Promise((_, reject) => {
       this.#gone = reject;
     });

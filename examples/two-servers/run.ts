@@ -1,16 +1,22 @@
 /** Two servers whose names collide, behind one entry; the host is the official SDK's client. Exit code 1 on a mismatch. */
 import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
-import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { getDefaultEnvironment, StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { CallToolResultSchema, McpError } from "@modelcontextprotocol/sdk/types.js";
 
 const file = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
+/** Instead of the user's cache, so that nothing is left behind. */
+const cache = mkdtempSync(join(tmpdir(), "switchyard-two-servers-"));
 const client = new Client({ name: "two-servers-example", version: "1.0.0" });
 const transport = new StdioClientTransport({
   command: process.execPath,
   args: [file("../../bin/switchyard.js"), "serve", "--config", file("switchyard.json"), "--log-level", "warn"],
+  env: { ...getDefaultEnvironment(), XDG_CACHE_HOME: cache },
 });
 
 async function callText(name: string, args: Record<string, unknown>): Promise<string> {
@@ -61,5 +67,6 @@ try {
   });
 } finally {
   await client.close();
+  rmSync(cache, { recursive: true, force: true });
 }
 console.log("two-servers: as expected");

@@ -15,10 +15,9 @@ import type { Host } from "./hosts.ts";
 import type { Item } from "./items.ts";
 import type { Levels } from "./levels.ts";
 import { isLevel } from "./levels.ts";
-import type { ServerPort } from "./ports.ts";
+import type { PortRequest, ServerPort } from "./ports.ts";
 import type { Questions } from "./questions.ts";
 import type { Subscriptions } from "./subscriptions.ts";
-import { driveTask } from "./tasks.ts";
 
 type ItemTarget = Extract<Target, { type: "item" }>;
 
@@ -53,20 +52,20 @@ export function dispatcher(options: DispatchOptions): Handler<Permitted> {
 function forward(options: DispatchOptions, exchange: Exchange, target: ItemTarget): Promise<Answer> {
   const server = options.server(target.server);
   const compose = composer(exchange.frame, server.config, exchange.row.nameAt!, target.original);
-  const item = target.item as Partial<Item>;
-  const sent =
-    item.taskRequired === true && server.runsTasks
-      ? driveTask(server, exchange, compose)
-      : send(server, exchange, compose);
-  return sent.then((answer) => options.answers.apply(answer, exchange, target, options.host(exchange)));
+  const asTask = (target.item as Partial<Item>).taskRequired === true && server.runsTasks;
+  return send(server, exchange, compose, asTask).then((answer) =>
+    options.answers.apply(answer, exchange, target, options.host(exchange)),
+  );
 }
 
-function send(server: ServerPort, exchange: Exchange, compose: (id: number) => Buffer[]): Promise<Answer> {
+function send(
+  server: ServerPort,
+  exchange: Exchange,
+  compose: (id: number) => Buffer[],
+  asTask = false,
+): Promise<Answer> {
   const { trail } = exchange;
-  const ended = (): void => {
-    trail.answeredAt = performance.now();
-  };
-  return server.request({
+  const request: PortRequest = {
     method: exchange.row.method,
     compose,
     cancellation: exchange.cancellation,
@@ -75,8 +74,11 @@ function send(server: ServerPort, exchange: Exchange, compose: (id: number) => B
     sent: () => {
       trail.sentAt = performance.now();
     },
-    ended,
-  });
+    ended: () => {
+      trail.answeredAt = performance.now();
+    },
+  };
+  return asTask ? server.requestAsTask(request) : server.request(request);
 }
 
 /** The request as the server gets it. `task` is dropped: we advertise no tasks, so it is to be ignored (spec.md §1.15). */

@@ -76,13 +76,9 @@ export class Notify {
       this.#options.log.debug({ server, uri: changed }, "an update of a resource that nobody watches was dropped");
       return;
     }
-    const exact = watch.original === changed;
-    this.#tell(
-      server,
-      watch.hosts,
-      (used) => (exact ? used : this.#options.catalogue.publicUri(server, changed)),
-      frame,
-    );
+    // A sub-resource keeps its place under the URI that the host watches, alias or not.
+    const below = changed.slice(watch.original.length);
+    this.#tell(server, watch.hosts, (used) => used + below, frame);
   }
 
   /** `frame` is the server's own notification, of which everything but the URI is kept; without it one is made. */

@@ -11,8 +11,6 @@ export interface PortRequest {
   readonly cancellation: Cancellation | undefined;
   readonly progress?: ((notification: Frame) => void) | undefined;
   readonly timeouts: Timeouts | undefined;
-  /** Id of the earlier request whose progress now belongs to this one. */
-  readonly carries?: number;
   sent?(id: number): void;
   /** Called when it was answered, failed or cancelled. */
   ended?(): void;
@@ -30,6 +28,8 @@ export interface ServerPort {
   atLeast(revision: string): boolean;
   /** Resolves with the response frame; rejects with a Fault. */
   request(request: PortRequest): Promise<Frame>;
+  /** The same for a tool that runs only as a task: one blocking request. */
+  requestAsTask(request: PortRequest): Promise<Frame>;
   notify(chunks: readonly Buffer[]): void;
   /** Logs a failure that concerns no host. */
   note(what: string, error: unknown): void;

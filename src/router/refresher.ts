@@ -7,6 +7,10 @@ import type { Walk } from "./walk.ts";
 /** A burst of notifications within this time is one. */
 const SOON_MS = 50;
 const SOON_MAX_MS = 30_000;
+/** After so many announcements in vain in a row, looks are at least this far apart; after many, ever further. */
+const FEW_IDLE = 3;
+const IDLE_GAP_MS = 200;
+const MANY_IDLE = 20;
 /** Longer than walk.ts refuses to ask again. */
 const RETRY_FIRST_MS = 1100;
 const RETRY_MAX_MS = 60_000;
@@ -20,17 +24,24 @@ export class Refresher {
   readonly #waiting = new Map<Walk, Waiting>();
   /** The server announced a change, and the list was not had since. */
   readonly #announced = new WeakSet<Walk>();
-  /**
-   * Announcements in a row after which the list was as before. A server that announces a change whenever it is asked for
-   * its list would otherwise be asked for ever.
-   */
+  /** Announcements in a row after which the list was as before. */
   readonly #idle = new WeakMap<Walk, number>();
   readonly #failures = new WeakMap<Walk, number>();
 
   /** The server said that the list changed. */
   announced(walk: Walk): void {
     this.#announced.add(walk);
-    this.#after(walk, Math.min(SOON_MAX_MS, SOON_MS * 2 ** (this.#idle.get(walk) ?? 0)));
+    this.#after(walk, this.#patience(walk));
+  }
+
+  /**
+   * A server that announces changes in vain is still believed within 200 ms; one that does nothing else, as a server does
+   * that announces a change whenever it is asked for its list, is asked ever more seldom.
+   */
+  #patience(walk: Walk): number {
+    const idle = this.#idle.get(walk) ?? 0;
+    if (idle < FEW_IDLE) return SOON_MS;
+    return Math.min(SOON_MAX_MS, IDLE_GAP_MS * 2 ** Math.max(0, idle - MANY_IDLE));
   }
 
   /** The server is there anew. */

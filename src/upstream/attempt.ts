@@ -55,3 +55,17 @@ export function settledOrCancelled(settled: Promise<void>, cancellation: Cancell
     }, reject);
   });
 }
+
+/** Something to wait for that somebody else opens, once. */
+export interface Gate {
+  readonly passed: Promise<void>;
+  open(): void;
+}
+
+export function gate(): Gate {
+  let open: () => void = () => {};
+  const passed = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { passed, open: () => open() };
+}

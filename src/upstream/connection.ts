@@ -9,12 +9,13 @@ import type { Answer } from "../exchange.ts";
 import type { Log } from "../log.ts";
 import type { Frame } from "../wire/frame.ts";
 import { type Leg, type LegClosed, LegError } from "../wire/leg.ts";
-import { describe, inTime, openLeg, settledOrCancelled } from "./attempt.ts";
+import { describe, gate, inTime, openLeg, settledOrCancelled } from "./attempt.ts";
 import { backoffMs } from "./backoff.ts";
 import { type HostView, type ServerHello, shakeHands } from "./handshake.ts";
 import { type Question, Questions } from "./questions.ts";
 import { faultOf, type RequestSpec, Requests } from "./requests.ts";
 import { type ConnectionState, type Trouble, unavailableFault } from "./state.ts";
+import { runTask } from "./tasks.ts";
 
 export interface ConnectionOptions {
   readonly server: ServerConfig;
@@ -43,8 +44,7 @@ export class Connection {
   /** Counts legs and HTTP sessions: what belongs to an older one is stale. */
   #generation = 0;
   #host: HostView | undefined;
-  #hostKnown: Promise<void>;
-  #greeted: () => void = () => {};
+  readonly #hostKnown = gate();
   #hello: ServerHello | undefined;
   #trouble: Trouble | undefined;
   #failures = 0;
@@ -52,8 +52,8 @@ export class Connection {
   #readyAt = 0;
   #connectMs: number | undefined;
   #retry: NodeJS.Timeout | undefined;
-  #settled: Promise<void>;
-  #settle: () => void = () => {};
+  /** Passed when the attempt under way has succeeded or failed. */
+  #settled = gate();
   #renewal: Promise<void> | undefined;
   #paused = false;
 
@@ -65,12 +65,6 @@ export class Connection {
       (question) => options.onQuestion(this, question),
       (chunks, kind) => this.#tell(chunks, kind),
     );
-    this.#hostKnown = new Promise((resolve) => {
-      this.#greeted = resolve;
-    });
-    this.#settled = new Promise((resolve) => {
-      this.#settle = resolve;
-    });
   }
 
   get name(): string {
@@ -90,7 +84,7 @@ export class Connection {
   }
   /** Resolves when the attempt under way has succeeded or failed; at once if there is none. */
   settled(): Promise<void> {
-    return this.#state === "connecting" ? this.#settled : Promise.resolve();
+    return this.#state === "connecting" ? this.#settled.passed : Promise.resolve();
   }
 
   /** Spawns or dials at once; the handshake follows when the host is known. */
@@ -101,7 +95,7 @@ export class Connection {
   /** The host's capabilities are known: servers may be told of them. */
   greet(host: HostView): void {
     this.#host = host;
-    this.#greeted();
+    this.#hostKnown.open();
   }
 
   /** Sends a request and resolves with its response frame; rejects with a Fault. */
@@ -109,9 +103,17 @@ export class Connection {
     if (this.#state !== "ready") return this.#requestLater(spec);
     const generation = this.#generation;
     this.#served = true;
-    return this.#requests
-      .send(this.#leg!, generation, spec)
-      .catch((error: unknown) => this.#again(spec, generation, error, 1));
+    return this.#requests.send(this.#leg!, spec).catch((error: unknown) => this.#again(spec, generation, error, 1));
+  }
+
+  /** tools/call of a tool that runs only as a task, as one blocking request. */
+  requestAsTask(spec: RequestSpec): Promise<Frame> {
+    return runTask(this.name, spec, {
+      request: (part) => this.request(part),
+      forget: (token) => this.#requests.forget(token),
+      note: (error) =>
+        this.#options.log.warn({ server: this.name, reason: String(error) }, "a task could not be cancelled"),
+    });
   }
 
   /** Sends a notification if the server is there; a server that is not has nothing to be told. */
@@ -133,12 +135,12 @@ export class Connection {
     if (this.#state === "closed") return;
     this.#state = "draining";
     clearTimeout(this.#retry);
-    this.#greeted();
+    this.#hostKnown.open();
     await this.#leg?.close(graceMs);
     this.#state = "closed";
     this.#requests.lost({ reason: "was stopped", expected: true });
     this.#questions.endAll("the server was stopped");
-    this.#settle();
+    this.#settled.open();
   }
 
   // --- connecting -----------------------------------------------------------------------------------------------------
@@ -153,8 +155,8 @@ export class Connection {
     if (this.#paused) leg.pause();
     const mine = (): boolean => this.#leg === leg;
     const opening = openLeg(leg, this.server.timeouts.connectMs, {
-      frame: (frame) => {
-        if (mine()) this.#incoming(frame);
+      frame: (frame, of) => {
+        if (mine()) this.#incoming(frame, of);
       },
       failed: (id, error) => {
         if (mine()) this.#requests.failed(id, error);
@@ -166,7 +168,7 @@ export class Connection {
     let stage: Trouble["stage"] = "spawn";
     try {
       await opening.open();
-      await opening.orGone(this.#hostKnown);
+      await opening.orGone(this.#hostKnown.passed);
       if (this.#state !== "connecting") return;
       stage = "initialize";
       await opening.orGone(this.#handshake(leg));
@@ -182,7 +184,7 @@ export class Connection {
 
   async #handshake(leg: Leg): Promise<void> {
     const { connectMs } = this.server.timeouts;
-    const send = (spec: RequestSpec): Promise<Frame> => this.#requests.send(leg, this.#generation, spec);
+    const send = (spec: RequestSpec): Promise<Frame> => this.#requests.send(leg, spec);
     this.#hello = await inTime(connectMs, shakeHands(leg, send, this.#host!, this.#options.version));
   }
 
@@ -271,16 +273,14 @@ export class Connection {
   }
 
   #newSettled(): void {
-    this.#settle();
-    this.#settled = new Promise((resolve) => {
-      this.#settle = resolve;
-    });
+    this.#settled.open();
+    this.#settled = gate();
   }
 
   // --- requests -------------------------------------------------------------------------------------------------------
 
   async #requestLater(spec: RequestSpec): Promise<Frame> {
-    if (this.#state === "connecting") await settledOrCancelled(this.#settled, spec.cancellation);
+    if (this.#state === "connecting") await settledOrCancelled(this.#settled.passed, spec.cancellation);
     if (this.#state !== "ready") throw this.unavailable();
     return this.request(spec);
   }
@@ -292,13 +292,11 @@ export class Connection {
     if (error.delivered !== "no" || resends > RESENDS) throw fault;
     if (error.reason === "session-lost") await settledOrCancelled(this.#renew(generation), spec.cancellation);
     else if (error.reason === "closed" && this.#state === "connecting")
-      await settledOrCancelled(this.#settled, spec.cancellation);
+      await settledOrCancelled(this.#settled.passed, spec.cancellation);
     else throw fault;
     if (this.#state !== "ready") throw this.unavailable();
     const next = this.#generation;
-    return this.#requests
-      .send(this.#leg!, next, spec)
-      .catch((again: unknown) => this.#again(spec, next, again, resends + 1));
+    return this.#requests.send(this.#leg!, spec).catch((again: unknown) => this.#again(spec, next, again, resends + 1));
   }
 
   /** Why nothing can be sent right now. */
@@ -306,13 +304,13 @@ export class Connection {
     return unavailableFault(this.name, this.#state, this.#trouble);
   }
 
-  #incoming(frame: Frame): void {
+  #incoming(frame: Frame, of: number | undefined): void {
     if (frame.kind === "response") {
       if (!this.#requests.answer(frame)) {
         this.#options.log.debug({ server: this.name, id: frame.idText }, "a late or unknown answer was dropped");
       }
     } else if (frame.kind === "request") {
-      this.#questions.ask(frame);
+      this.#questions.ask(frame, (question) => this.#requests.tie(question, of));
     } else if (frame.method === "notifications/progress") {
       if (!this.#requests.progress(frame)) {
         this.#options.log.debug({ server: this.name }, "progress for no request in flight was dropped");

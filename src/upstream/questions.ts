@@ -17,11 +17,16 @@ export interface Question {
   readonly progress: ((notification: Frame) => void) | undefined;
 }
 
+interface Open {
+  readonly cancellation: Cancellation;
+  withdrawn: boolean;
+}
+
 /** Questions of one server at once; more than that is not a person answering. */
 const LIMIT = 100;
 
 export class Questions {
-  readonly #open = new Map<string, Cancellation>();
+  readonly #open = new Map<string, Open>();
   readonly #hand: (question: Question) => Promise<Answer>;
   readonly #send: (chunks: readonly Buffer[], kind: "response" | "notification") => void;
 
@@ -33,7 +38,8 @@ export class Questions {
     this.#send = send;
   }
 
-  ask(frame: Frame): void {
+  /** `tie` binds a question to the request that it belongs to, and returns what undoes that. */
+  ask(frame: Frame, tie: (question: Cancellation) => () => void): void {
     const idText = frame.idText!;
     const key = idKey(idText);
     if (frame.method === "ping") return this.#reply(idText, resultFrame({}));
@@ -44,35 +50,43 @@ export class Questions {
       return this.#refuse(idText, new Fault("QUEUE_FULL", `more than ${LIMIT} requests to the host are open`));
     }
     const cancellation = new Cancellation();
-    this.#open.set(key, cancellation);
+    const open: Open = { cancellation, withdrawn: false };
+    this.#open.set(key, open);
+    const untie = tie(cancellation);
     const progress = progressRoute(frame, (chunks) => {
-      if (this.#open.get(key) === cancellation) this.#send(chunks, "notification");
+      if (this.#open.get(key) === open) this.#send(chunks, "notification");
     });
-    this.#hand({ frame, cancellation, progress }).then(
-      (answer) => this.#settle(key, cancellation, idText, answer),
-      (error: unknown) => {
+    this.#hand({ frame, cancellation, progress })
+      .catch((error: unknown) => {
         const fault = error instanceof Fault ? error : new Fault("INTERNAL", "Switchyard failed on this request");
-        this.#settle(key, cancellation, idText, errorFrame(faultToError(fault)));
-      },
-    );
+        return errorFrame(faultToError(fault));
+      })
+      .then((answer) => {
+        untie();
+        this.#settle(key, open, idText, answer);
+      });
   }
 
-  /** The server takes its own question back. */
+  /** The server takes its own question back: it gets no answer (spec.md §1.4). */
   cancelled(requestId: string | undefined, reason: string): void {
-    if (requestId !== undefined) this.#open.get(idKey(requestId))?.cancel(reason);
+    const open = requestId === undefined ? undefined : this.#open.get(idKey(requestId));
+    if (open === undefined) return;
+    open.withdrawn = true;
+    open.cancellation.cancel(reason);
   }
 
   /** The server is gone: its questions mean nothing any more. */
   endAll(reason: string): void {
-    for (const cancellation of this.#open.values()) cancellation.cancel(reason);
+    const all = [...this.#open.values()];
     this.#open.clear();
+    for (const { cancellation } of all) cancellation.cancel(reason);
   }
 
-  #settle(key: string, cancellation: Cancellation, idText: string, answer: Answer): void {
-    // Cancelled, or asked by a process that is gone: nobody waits, and the id may be in use again.
-    if (this.#open.get(key) !== cancellation) return;
+  #settle(key: string, open: Open, idText: string, answer: Answer): void {
+    // Asked by a process that is gone: nobody waits, and the id may be in use again.
+    if (this.#open.get(key) !== open) return;
     this.#open.delete(key);
-    if (!cancellation.cancelled) this.#reply(idText, answer);
+    if (!open.withdrawn) this.#reply(idText, answer);
   }
 
   #refuse(idText: string, fault: Fault): void {

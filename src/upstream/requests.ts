@@ -7,7 +7,7 @@ import { Fault } from "../errors.ts";
 import type { Cancellation } from "../exchange.ts";
 import type { Frame } from "../wire/frame.ts";
 import { type Leg, type LegClosed, LegError } from "../wire/leg.ts";
-import { type Limit, startClock } from "./clock.ts";
+import { lateFault, startClock } from "./clock.ts";
 import { Pending, type Waiting } from "./pending.ts";
 
 /** One request to send. */
@@ -20,8 +20,8 @@ export interface RequestSpec {
   readonly progress?: ((notification: Frame) => void) | undefined;
   /** Undefined: no clock. */
   readonly timeouts: Timeouts | undefined;
-  /** The token of an earlier request whose progress now belongs to this one (a task's). */
-  readonly carries?: number;
+  /** Its progress token stays good after the answer, until `forget`: a task may be made of it. */
+  readonly lasting?: boolean;
   /** Called when the message is handed to the leg. */
   sent?(id: number): void;
   /** Called when it was answered, failed or cancelled. */
@@ -44,26 +44,33 @@ export class Requests {
    * Resolves with the response frame (a result or the server's own error). Rejects with a LegError if the leg could not
    * take it or lost it, else with a Fault (cancelled, deadline, server gone).
    */
-  send(leg: Leg, generation: number, spec: RequestSpec): Promise<Frame> {
+  send(leg: Leg, spec: RequestSpec): Promise<Frame> {
     return new Promise((resolve, reject) => {
       if (spec.cancellation?.cancelled) return reject(new Fault("CANCELLED", spec.cancellation.reason ?? "cancelled"));
       const id = this.#pending.nextId();
       const abort = (reason: string, fault: Fault): void => {
-        if (this.#pending.take(id) === undefined) return;
+        const waiting = this.#pending.take(id);
+        if (waiting === undefined) return;
         this.#tellCancelled(leg, id, reason);
+        // What the server asked in the course of it is not wanted any more either.
+        if (waiting.questions) for (const question of waiting.questions) question.cancel(reason);
         reject(fault);
       };
       const clock =
         spec.timeouts &&
-        startClock(spec.timeouts, (limit) => abort(`timed out after ${limit.ms} ms`, this.#late(spec.method, limit)));
+        startClock(spec.timeouts, (limit) =>
+          abort(`timed out after ${limit.ms} ms`, lateFault(this.#server, spec.method, limit)),
+        );
       const waiting: Waiting = {
         id,
         method: spec.method,
-        generation,
+        forHost: spec.cancellation !== undefined,
         resolve,
         reject,
         progress: spec.progress,
+        lasting: spec.lasting === true,
         clock,
+        questions: undefined,
         ended: spec.ended,
         unlisten: undefined,
       };
@@ -77,7 +84,6 @@ export class Requests {
         this.#pending.take(id);
         return reject(error);
       }
-      if (spec.carries !== undefined) this.#pending.carry(spec.carries, id);
       spec.sent?.(id);
     });
   }
@@ -93,22 +99,35 @@ export class Requests {
     return this.#pending.progress(Number(notification.text("progressToken")), notification);
   }
 
+  forget(token: number): void {
+    this.#pending.forget(token);
+  }
+
+  /**
+   * A question of the server came (on the stream of request `of`, where the transport tells): while it is open the server
+   * is not silent, and if it is certain to which request it belongs it ends with that. Returns what undoes this.
+   */
+  tie(question: Cancellation, of: number | undefined): () => void {
+    const behind = this.#pending.behind(of);
+    const owner = behind.length === 1 ? behind[0] : undefined;
+    if (owner) {
+      owner.questions ??= new Set();
+      owner.questions.add(question);
+    }
+    for (const { clock } of behind) clock?.hold();
+    return () => {
+      owner?.questions?.delete(question);
+      for (const { clock } of behind) clock?.letGo();
+    };
+  }
+
   failed(id: number, error: LegError): void {
     this.#pending.take(id)?.reject(error);
   }
 
-  /** The leg of `generation` is gone: what was sent on it will not be answered. */
+  /** The leg is gone: what was sent on it will not be answered. */
   lost(why: LegClosed): void {
     this.#pending.endAll((waiting) => lostFault(this.#server, waiting.method, why));
-  }
-
-  #late(method: string, limit: Limit): Fault {
-    const what = limit.key === "requestMs" ? "was silent for" : "took longer than";
-    return new Fault(
-      "DEADLINE_EXCEEDED",
-      `server "${this.#server}" ${what} ${limit.ms} ms on ${method} (timeouts.${limit.key}); the request was cancelled`,
-      { server: this.#server, data: { limit: limit.key, ms: limit.ms } },
-    );
   }
 
   /** `initialize` must not be cancelled (spec.md §1.2): its connection is dropped instead. */

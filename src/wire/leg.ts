@@ -22,7 +22,15 @@ export class LegError extends Error {
   override readonly name = "LegError";
   readonly delivered: "no" | "unknown";
   /** "session-lost": HTTP 404 on a known session. "unauthorized": 401. "full": too much is queued already. */
-  readonly reason: "closed" | "network" | "status" | "session-lost" | "unauthorized" | "full" | "bad-answer" | "too-large";
+  readonly reason:
+    | "closed"
+    | "network"
+    | "status"
+    | "session-lost"
+    | "unauthorized"
+    | "full"
+    | "bad-answer"
+    | "too-large";
   /** HTTP status, where there is one. */
   readonly status: number | undefined;
 
@@ -54,8 +62,8 @@ export interface LegClosed {
 
 /** What a leg reports. All are called synchronously in the order in which things arrived. */
 export interface LegEvents {
-  /** A valid message arrived. */
-  frame(frame: Frame): void;
+  /** A valid message arrived. `of`: the request of ours to which its stream belongs, where the transport tells (HTTP). */
+  frame(frame: Frame, of?: number): void;
   /** The request `id` that we sent will not be answered on this leg. */
   failed(id: number, error: LegError): void;
   /** Called exactly once, also when `open` rejects. After it the leg says nothing more. */

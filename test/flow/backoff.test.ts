@@ -42,12 +42,18 @@ test("attempts follow an exponential back-off with jitter and a ceiling; a 401 i
   const quits = stdioServer(dir, "quits", { onStart: [{ exit: 1 }] });
   // Shakes hands and tells its tools each time, and then dies before the host needed it.
   const brief = stdioServer(dir, "brief", { tools: [tool("t")], onInitialized: [{ wait: 100 }, { exit: 1 }] });
+  // The same over HTTP+SSE: the stream is cut right after the list was answered.
+  await using drops = await startHttpServer(
+    { tools: [tool("t")], onInitialized: [{ wait: 30 }, { cut: true }] },
+    { legacySse: true },
+  );
   const clock = stdioServer(dir, "clock", { tools: [tool("do")] });
   await using host = await startHost({
     env: fastTimers(factor),
     config: {
       timeouts: realTime(factor),
       mcpServers: {
+        drops: httpServer(drops.url, { type: "sse" }),
         refusing: httpServer(refusing.url, { type: "http" }),
         twin: httpServer(twin.url, { type: "http" }),
         login: httpServer(login.url, { headers: { Authorization: "Bearer mine-is-old" } }),
@@ -86,6 +92,8 @@ test("attempts follow an exponential back-off with jitter and a ceiling; a 401 i
     expect.soft(pauses.length, `${server.name}: pauses`).toBeGreaterThanOrEqual(server.starts().length - 2);
     expect.soft(Math.max(...pauses), `${server.name}: the longest pause`).toBeGreaterThan(4000);
   }
+  // Over the network that would be a storm.
+  expect.soft(drops.received("initialize").length, "handshakes with drops").toBeLessThanOrEqual(16);
 
   // Four minutes and more: the one that wants a login was asked once (and perhaps once more for the old transport).
   expect(login.requests.length).toBeLessThanOrEqual(2);

@@ -120,7 +120,9 @@ test("a call to a server that hangs holds up no other call, also to the same ser
         message?.method === "tools/call" && message.params!["name"] === "hang" ? "hang" : undefined,
     },
   );
-  await using host = await startHost({ config: { timeouts: { drainMs: 200 }, mcpServers: { web: httpServer(web.url) } } });
+  await using host = await startHost({
+    config: { timeouts: { drainMs: 200 }, mcpServers: { web: httpServer(web.url) } },
+  });
   await host.toolNames();
   for (let id = 0; id < 20; id++) void host.request("tools/call", { name: "web__hang", arguments: {} }, { id });
   const hanging = () => web.received("tools/call").filter(({ body }) => body.includes("hang"));
@@ -145,9 +147,7 @@ test("a server that wants another token in mid-session says so, by name, and is 
   await using host = await startHost({ config: { mcpServers: { web: httpServer(web.url, { headers }) } } });
   const names = await host.toolNames();
   expired = true;
-  const replies = await Promise.all(
-    [1, 2, 3].map(() => host.request("tools/call", { name: "web__t", arguments: {} })),
-  );
+  const replies = await Promise.all([1, 2, 3].map(() => host.request("tools/call", { name: "web__t", arguments: {} })));
   for (const { error, raw } of replies) {
     expect(error).toMatchObject({ code: -32603, data: { source: "switchyard", server: "web" } });
     expect(error!.message).toContain("web");

@@ -35,7 +35,9 @@ test("a call whose stream is cut gets its answer once, after a GET with Last-Eve
   expect(web.received("tools/call")).toHaveLength(3);
   expect(web.received("initialize")).toHaveLength(1);
   expect(host.strays).toEqual([]);
-  const progress = host.notified("notifications/progress").map(({ params }) => [params["progressToken"], params["progress"]]);
+  const progress = host
+    .notified("notifications/progress")
+    .map(({ params }) => [params["progressToken"], params["progress"]]);
   expect(progress.filter(([token]) => token === 1)).toEqual([
     [1, 1],
     [1, 2],
@@ -83,7 +85,11 @@ test("a cut call that cannot be taken up again ends with outcome unknown, and is
   const servers = { refuses, gone, without };
   for (const [name, server] of Object.entries(servers)) {
     const started = performance.now();
-    const reply = await host.request("tools/call", { name: `${name}__do`, arguments: { steps: step } }, { token: name });
+    const reply = await host.request(
+      "tools/call",
+      { name: `${name}__do`, arguments: { steps: step } },
+      { token: name },
+    );
     expect(performance.now() - started, name).toBeLessThan(3000);
     expect(reply.error, name).toMatchObject({ code: -32603, data: { source: "switchyard", server: name } });
     expect(reply.error!.message, name).toMatch(/unknown/i);
@@ -96,10 +102,7 @@ test("a cut call that cannot be taken up again ends with outcome unknown, and is
 
 test("the GET stream is opened again where it was cut, and brings what comes then, once", async () => {
   // F5, E10, R73
-  await using resumable = await startHttpServer(
-    { tools: [tool("t")], capabilities },
-    { resumable: { retryMs: 30 } },
-  );
+  await using resumable = await startHttpServer({ tools: [tool("t")], capabilities }, { resumable: { retryMs: 30 } });
   await using plain = await startHttpServer({ tools: [tool("t")], capabilities });
   await using host = await startHost({
     config: { mcpServers: { resumable: httpServer(resumable.url), plain: httpServer(plain.url) } },
@@ -110,11 +113,15 @@ test("the GET stream is opened again where it was cut, and brings what comes the
   for (const server of Object.values(servers)) await until(() => server.streams === 1, { what: "a GET stream" });
   for (const [name, server] of Object.entries(servers)) {
     await server.run([log(`${name} 1`)]);
-    await until(() => host.notified(MESSAGE).some(({ params }) => params["data"] === `${name} 1`), { what: "message 1" });
+    await until(() => host.notified(MESSAGE).some(({ params }) => params["data"] === `${name} 1`), {
+      what: "message 1",
+    });
     server.cutStreams();
     await until(() => gets(server).length === 2 && server.streams === 1, { what: "the second GET" });
     await server.run([log(`${name} 2`)]);
-    await until(() => host.notified(MESSAGE).some(({ params }) => params["data"] === `${name} 2`), { what: "message 2" });
+    await until(() => host.notified(MESSAGE).some(({ params }) => params["data"] === `${name} 2`), {
+      what: "message 2",
+    });
   }
   expect(lastId(gets(resumable)[1]!)).toMatch(/^get\d+_\d+$/);
   expect(lastId(gets(resumable)[1]!)).not.toMatch(/_0$/);

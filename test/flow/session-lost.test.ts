@@ -29,7 +29,9 @@ test("five calls that meet a 404 cost one initialize and succeed once each; leve
   await host.request("logging/setLevel", { level: "warning" });
   for (const uri of ["x://kept", "x://left"]) await host.request(SUBSCRIBE, { uri });
   await host.request("resources/unsubscribe", { uri: "x://left" });
-  await until(() => web.received("resources/unsubscribe").length === 1 && web.streams === 1, { what: "a settled start" });
+  await until(() => web.received("resources/unsubscribe").length === 1 && web.streams === 1, {
+    what: "a settled start",
+  });
   for (const server of ["other", "local"]) await host.call(`${server}__do`, { steps: [{ counter: "inc" }] });
   const [oldSession] = web.sessions;
 
@@ -83,13 +85,34 @@ test("a session that is lost while nobody calls is noticed by its stream, and up
   await using host = await startHost({ config: { mcpServers: { web: httpServer(web.url) } } });
   await host.listAll("resources/list", "resources");
   await host.request(SUBSCRIBE, { uri: "x://r" });
-  await until(() => web.streams === 1, { what: "the GET stream" });
+  // Nothing of ours is under way any more that could meet the 404: all lists were walked.
+  await host.toolNames();
+  await host.listAll("resources/templates/list", "resourceTemplates");
+  await until(() => web.streams === 1 && web.received("resources/templates/list").length > 0, { what: "the start" });
+  await web.run([{ updated: "x://r" }]);
+  await host.notification(UPDATED);
+  await host.call("web__t");
   web.loseSessions();
   await until(() => web.received(SUBSCRIBE).length === 2 && web.streams === 1, { what: "a new session", within: 8000 });
-  await host.notification(UPDATED);
-  await web.run([{ updated: "x://r" }]);
   await host.notification(UPDATED, 2);
+  await web.run([{ updated: "x://r" }]);
+  await host.notification(UPDATED, 3);
   expect(web.received("initialize")).toHaveLength(2);
+
+  // The same when the whole server was away for a while.
+  await web.close();
+  await until(() => host.logs.some((record) => JSON.stringify(record).includes("refused")), {
+    what: "a refused connection",
+  });
+  await using again = await startHttpServer(script, { port: web.port });
+  await until(() => again.received(SUBSCRIBE).length === 1 && again.streams === 1, {
+    what: "the session at the restarted server",
+    within: 10_000,
+  });
+  await host.notification(UPDATED, 4);
+  await again.run([{ updated: "x://r" }]);
+  await host.notification(UPDATED, 5);
+  expect(again.received("initialize")).toHaveLength(1);
 });
 
 test("a call that was under way when the session was lost is reported as unknown and not sent again", async () => {
@@ -129,7 +152,8 @@ test("other refusals: a denied session is renewed, 503 is only an error, and a s
   await host.toolNames();
   const [deniedSession] = denies.sessions;
   const json = { "content-type": "application/json" };
-  const error = '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}';
+  const error =
+    '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}';
   answers.set("denies", (request) =>
     sessionOf(request) === deniedSession ? { status: 400, headers: json, body: error } : undefined,
   );

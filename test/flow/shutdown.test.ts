@@ -27,8 +27,6 @@ function stubborn(dir: TempDir, name: string) {
   return { ...server, entry: { command: "sh", args: ["-c", '"$0" "$@"; true', command, ...args] } };
 }
 
-const noneLeft = (host: Host) => until(() => host.exited, { what: "the exit", within: 10_000 });
-
 test("EOF, SIGTERM, SIGINT, SIGHUP, a closed stdout and a killed host all end it and everything below it within ten seconds", async () => {
   // F15, F16, R83
   await using dir = await tempDir();
@@ -57,7 +55,7 @@ test("EOF, SIGTERM, SIGINT, SIGHUP, a closed stdout and a killed host all end it
       expect(alive(pids), name).toHaveLength(5);
       const started = performance.now();
       end(host);
-      await noneLeft(host);
+      await until(() => host.exited, { what: `the exit after ${name}` });
       expect(performance.now() - started, name).toBeLessThan(10_000);
       await gone(pids, 2000);
       const { code, signal } = await host.exit;
@@ -75,13 +73,17 @@ test("EOF, SIGTERM, SIGINT, SIGHUP, a closed stdout and a killed host all end it
   );
 });
 
-test("a host that is SIGKILLed, or closes all pipes at once with answers pending, leaves no process and no load", async () => {
+test("a host that is SIGKILLed, closes all pipes at once or stops reading, with answers pending, leaves no process and no load", async () => {
   // F13, F16
   await using dir = await tempDir();
   const start = async (name: string) => {
     const server = stdioServer(dir, name, { tools: [tool("do")] });
     const deaf = stubborn(dir, `${name}-deaf`);
-    return { server, deaf, config: { timeouts: { drainMs: 1000 }, mcpServers: { server: server.entry, deaf: deaf.entry } } };
+    return {
+      server,
+      deaf,
+      config: { timeouts: { drainMs: 1000 }, mcpServers: { server: server.entry, deaf: deaf.entry } },
+    };
   };
   const ask = async (host: Host, server: StdioServer) => {
     const call = (steps: object[]) => void host.request("tools/call", { name: "server__do", arguments: { steps } });
@@ -131,7 +133,24 @@ test("a host that is SIGKILLed, or closes all pipes at once with answers pending
     process.kill(host.pid, "SIGKILL");
     await lonely(pid, [...pidsOf(server), ...pidsOf(deaf)]);
   };
-  await Promise.all([pipes(), killed()]);
+
+  // One that lives on with the pipes open, but reads no more: it has said that it is done, and waits for our end.
+  const unread = async () => {
+    const { server, deaf, config } = await start("unread");
+    await using host = await startHost({ config });
+    await host.toolNames();
+    host.pause();
+    for (let i = 0; i < 10; i++) {
+      void host.request("tools/call", { name: "server__do", arguments: { steps: [{ fill: 3_000_000 }] } });
+    }
+    await until(() => server.received("tools/call").length >= 3, { what: "calls at the server" });
+    host.child.stdin!.end();
+    await lonely(host.pid, [...pidsOf(server), ...pidsOf(deaf)]);
+  };
+  const results = await Promise.allSettled([pipes(), killed(), unread()]);
+  expect(results.map((result) => (result.status === "rejected" ? String(result.reason) : "gone"))).toEqual(
+    results.map(() => "gone"),
+  );
 });
 
 test("requests in flight may finish for drainMs, what comes later is not begun, and what takes longer is cut", async () => {

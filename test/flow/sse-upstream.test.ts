@@ -113,9 +113,9 @@ test("a server that is killed and restarted on the same port is found again; mea
     expect(text).toEqual([{ type: "text", text: `${name}:t` }]);
     expect(server.received("initialize"), name).toHaveLength(1);
     // A session of the past life may have been tried first; what ran, ran once.
-    const ran = server.received("tools/call").filter(
-      ({ headers }) => name === "old" || headers["mcp-session-id"] === server.sessions[0],
-    );
+    const ran = server
+      .received("tools/call")
+      .filter(({ headers }) => name === "old" || headers["mcp-session-id"] === server.sessions[0]);
     expect(ran, name).toHaveLength(1);
   }
   expect(host.notified("notifications/tools/list_changed")).toEqual([]);

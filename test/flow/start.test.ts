@@ -68,9 +68,7 @@ test("mute, dying, missing and unreachable servers delay nobody, and each is nam
     ["mute", /initialize/, /2500/],
     ["hole", /initialize|connect/, /2500/],
   ] as const) {
-    const [record] = await until(() => failures(host, server).length > 0 && failures(host, server), {
-      what: `a line about ${server}`,
-    });
+    const record = await until(() => failures(host, server)[0], { what: `a line about ${server}` });
     expect(record!["stage"], server).toMatch(stage);
     expect(JSON.stringify(record), server).toMatch(reason);
     expect(retryOf(record!), server).toBeGreaterThan(0);

@@ -32,13 +32,11 @@ server.registerTool(
   "deploy",
   { description: "Deploys; takes a minute", inputSchema: { to: z.string() } },
   async ({ to }, extra) => {
+    const { signal } = extra;
+    // Noted at once, not when the wait below has ended: the host may ask for the history with its next breath.
+    signal.addEventListener("abort", () => history.push(`deployment to ${to} was cancelled`));
     await report(extra, 1, 60, `deploying to ${to}`);
-    try {
-      await wait(60_000, undefined, { signal: extra.signal });
-    } catch {
-      history.push(`deployment to ${to} was cancelled`);
-      return text("cancelled");
-    }
+    await wait(60_000, undefined, { signal });
     history.push(`deployed to ${to}`);
     return text("deployed");
   },

@@ -33,12 +33,12 @@ class HttpAutoLeg implements Leg {
   open(events: LegEvents): Promise<void> {
     this.#events = events;
     return this.#http.open({
-      frame: (frame) => {
+      frame: (frame, of) => {
         if (frame.kind === "response" && frame.idText === String(this.#probe?.id)) {
           this.#probe = undefined;
           this.#decided = true;
         }
-        events.frame(frame);
+        events.frame(frame, of);
       },
       failed: (id, error) => {
         const probe = this.#probe;

@@ -25,7 +25,8 @@ export interface HttpLink extends Wording {
   readonly channel: HttpChannel;
   readonly headers: HeaderLines;
   /** These two say nothing once the leg is closed. */
-  frame(frame: Frame): void;
+  /** `of`: the request of ours on whose stream it came. */
+  frame(frame: Frame, of?: number): void;
   failed(id: number, error: LegError): void;
 }
 

@@ -135,7 +135,7 @@ export class AnswerStream {
       }
       if (idText === String(this.#id)) this.#settle();
     }
-    this.#link.frame(frame);
+    this.#link.frame(frame, this.#id);
   }
 
   /** Nothing is owed any more; what still comes is passed on for a while. */

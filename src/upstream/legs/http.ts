@@ -76,8 +76,8 @@ class HttpLeg implements Leg {
 
   #connect(): Promise<HttpLink> {
     return connectLink(this.#options, {
-      frame: (frame) => {
-        if (this.#state === "open") this.#events?.frame(frame);
+      frame: (frame, of) => {
+        if (this.#state === "open") this.#events?.frame(frame, of);
       },
       failed: (id, error) => {
         if (error.reason === "unauthorized") this.#needsLogin = true;

@@ -38,9 +38,9 @@ export class SendOrder {
     this.#dispatch = dispatch;
   }
 
-  /** Throws a LegError if too much waits already. */
+  /** Throws a LegError for a request if too much waits already. Answers and cancels are never refused. */
   add(message: Outgoing): void {
-    if (this.#waitingBytes > MAX_WAITING_BYTES) {
+    if (this.#waitingBytes > MAX_WAITING_BYTES && message.kind === "request") {
       const text = `the server does not take what is sent to it: ${this.#waitingBytes} bytes are waiting`;
       throw new LegError("full", text, { delivered: "no" });
     }

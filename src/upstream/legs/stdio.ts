@@ -145,7 +145,8 @@ class StdioLeg implements Leg {
       throw closedError(this.#ending ?? "closed");
     }
     const queued = this.#outbox.queuedBytes;
-    if (queued > MAX_QUEUED_BYTES) {
+    // Only requests are refused: a cancel that is lost would leave a request running that nobody waits for.
+    if (queued > MAX_QUEUED_BYTES && message.kind === "request") {
       const text = `the server does not read its standard input: ${queued} bytes are waiting`;
       throw new LegError("full", text, { delivered: "no" });
     }

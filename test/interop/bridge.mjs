@@ -1,0 +1,24 @@
+/**
+ * `bridge.mjs http|sse URL`: a remote server as one on stdio, through the SDK's own client transport. So a test speaks to a
+ * remote server directly with the same raw host as to the proxy. Messages are parsed and written anew on the way.
+ */
+import { createInterface } from "node:readline";
+import { SSEClientTransport } from "@modelcontextprotocol/sdk/client/sse.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+
+const [kind, url] = process.argv.slice(2);
+const transport =
+  kind === "sse" ? new SSEClientTransport(new URL(url)) : new StreamableHTTPClientTransport(new URL(url));
+
+transport.onmessage = (message) => {
+  if (message.result?.serverInfo) transport.setProtocolVersion?.(message.result.protocolVersion);
+  process.stdout.write(`${JSON.stringify(message)}\n`);
+};
+transport.onerror = (error) => process.stderr.write(`${error.stack}\n`);
+await transport.start();
+for await (const line of createInterface({ input: process.stdin })) {
+  // Not awaited: with Streamable HTTP it takes until the answer's headers are there, and a call may wait for a later message.
+  transport.send(JSON.parse(line)).catch(transport.onerror);
+}
+await transport.terminateSession?.().catch(() => {});
+await transport.close();
