@@ -8,7 +8,6 @@
  * and its answer the same way back; router/answers touches it only where the protocol makes that the proxy's business.
  */
 
-import { makeRedactor } from "./config/redact.ts";
 import type { Config, ServerConfig } from "./config/types.ts";
 import { mergeCapabilities, mergeInstructions, type ServerFacts } from "./downstream/handshake.ts";
 import { type HostFacts, HostSession } from "./downstream/session.ts";
@@ -21,6 +20,7 @@ import { type AuditSink, openAudit } from "./pipeline/audit/sink.ts";
 import { limitsLayer } from "./pipeline/limits/limits.ts";
 import { compilePolicy, type Policy, policyLayer } from "./pipeline/policy/policy.ts";
 import { serverPort, source } from "./ports.ts";
+import { makeRedactor } from "./redact/redact.ts";
 import { AnswerRules } from "./router/answers.ts";
 import { Catalogue } from "./router/catalogue.ts";
 import { applyLevel, dispatcher } from "./router/dispatch.ts";
@@ -224,7 +224,7 @@ export class SwitchyardProxy {
 
   #connection(server: ServerConfig): Connection {
     const { log, version, config, env } = this.#options;
-    const redact = makeRedactor(config.secrets);
+    const { text: redact } = makeRedactor({ secrets: config.secrets, redactKeys: config.audit?.redactKeys ?? [] });
     return new Connection({
       server,
       version,

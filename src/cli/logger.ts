@@ -4,8 +4,8 @@
  * stderr is written through its stream, which does not block, and not by a synchronous write: a host that does not read it
  * would stop the proxy as soon as the pipe is full. What such a host does not read is bounded, then dropped and counted.
  */
-import { redactValue } from "../config/redact.ts";
 import type { Log, LogFields } from "../log.ts";
+import { type Redaction, redactValue } from "../redact/value.ts";
 import type { Output } from "./io.ts";
 import { oneLine } from "./text.ts";
 
@@ -21,11 +21,11 @@ const own = new Set(["level", "time", "msg"]);
 export interface LoggerOptions {
   readonly level: LogLevel;
   readonly format: LogFormat;
-  readonly redact: (text: string) => string;
+  readonly redaction: Redaction;
   readonly stream: Output;
 }
 
-export async function makeLogger({ level, format, redact, stream }: LoggerOptions): Promise<Log> {
+export async function makeLogger({ level, format, redaction, stream }: LoggerOptions): Promise<Log> {
   const { pino } = await import("pino");
   let dropped = 0;
   let gone = false;
@@ -60,14 +60,14 @@ export async function makeLogger({ level, format, redact, stream }: LoggerOption
         dropped = 0;
         logger.warn({ dropped: count }, "log records were dropped because nobody read them");
       }
-      logger[name](clean(fields, redact), redact(message));
+      logger[name](clean(fields, redaction), redaction.text(message));
     };
   };
   return { trace: at("trace"), debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }
 
-function clean(fields: LogFields, redact: (text: string) => string): Record<string, unknown> {
-  const redacted = redactValue(fields, redact) as Record<string, unknown>;
+function clean(fields: LogFields, redaction: Redaction): Record<string, unknown> {
+  const redacted = redactValue(fields, redaction) as Record<string, unknown>;
   return Object.fromEntries(Object.entries(redacted).map(([key, value]) => [own.has(key) ? `${key}_` : key, value]));
 }
 

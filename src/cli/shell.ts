@@ -4,9 +4,11 @@ import { type Command, Option } from "commander";
 import type { Client } from "../client.ts";
 import { findConfig } from "../config/find.ts";
 import { loadConfig } from "../config/load.ts";
-import { makeRedactor, redactValue } from "../config/redact.ts";
 import type { Config } from "../config/types.ts";
 import type { Log } from "../log.ts";
+import { makeKnownRedactor } from "../redact/known.ts";
+import { makeRedactor } from "../redact/redact.ts";
+import { redactValue } from "../redact/value.ts";
 import { type Io, type Output, write } from "./io.ts";
 import { type LogFormat, type LogLevel, logFormats, logLevels, makeLogger } from "./logger.ts";
 
@@ -58,15 +60,16 @@ export class Shell {
 
   json(value: unknown): Promise<void> {
     // Strings are redacted one by one, so that it stays JSON whatever a secret looks like.
-    return write(this.io.stdout, `${JSON.stringify(redactValue(value, this.redact), null, 2)}\n`);
+    return write(this.io.stdout, `${JSON.stringify(redactValue(value, { text: this.redact }), null, 2)}\n`);
   }
 
   async open(options: CommonOptions): Promise<{ config: Config; log: Log }> {
     const { env, cwd, platform, stderr } = this.io;
     const config = await loadConfig(findConfig(options.config, env, cwd, platform), env);
-    this.redact = makeRedactor(config.secrets);
+    this.redact = makeKnownRedactor(config.secrets);
     const format = options.logFormat ?? (stderr.isTTY === true ? "pretty" : "json");
-    const log = await makeLogger({ level: options.logLevel, format, redact: this.redact, stream: stderr });
+    const redaction = makeRedactor({ secrets: config.secrets, redactKeys: config.audit?.redactKeys ?? [] });
+    const log = await makeLogger({ level: options.logLevel, format, redaction, stream: stderr });
     return { config, log };
   }
 

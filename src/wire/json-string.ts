@@ -11,6 +11,8 @@ const BACKSLASH = 0x5c;
 
 /** Bytes that are looked at one by one before the searches, which cost some 100 ns to begin. */
 const SHORT_RUN = 32;
+/** Where escapes stand closer together than this, as line breaks in a text do, the searches would cost more than they save. */
+const DENSE_RUN = 512;
 
 let bad = 0;
 let seenBytes = 0;
@@ -75,8 +77,10 @@ export function crossName(b: Buffer, start: number, n: number): number {
 export function crossString(b: Buffer, start: number, n: number): number {
   let i = start;
   let seen = 0;
+  let patience = SHORT_RUN;
+  let since = start;
   for (;;) {
-    const limit = Math.min(i + SHORT_RUN, n);
+    const limit = Math.min(i + patience, n);
     let c = 0;
     for (; i < limit; i++) {
       c = b[i]!;
@@ -89,7 +93,9 @@ export function crossString(b: Buffer, start: number, n: number): number {
         return i + 1;
       }
       if (c !== BACKSLASH) return fail(i);
+      patience = i - since < DENSE_RUN ? DENSE_RUN : SHORT_RUN;
       i = crossEscape(b, i + 1, n);
+      since = i;
     } else if (i < n) i = crossRun(b, i, n);
     else return fail(i);
     if (i < 0) return -1;

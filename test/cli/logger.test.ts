@@ -3,15 +3,15 @@ import { Writable } from "node:stream";
 import { describe, expect, it } from "vitest";
 import { makeLogger } from "../../src/cli/logger.ts";
 import { cut, oneLine, plain, table } from "../../src/cli/text.ts";
-import { makeRedactor } from "../../src/config/redact.ts";
+import { makeRedactor } from "../../src/redact/redact.ts";
 import { capture } from "./run.ts";
 
-const redact = makeRedactor(["s3cret-value"]);
+const redaction = makeRedactor({ secrets: ["s3cret-value"], redactKeys: ["ssn"] });
 
 describe("the log", () => {
   it("as JSON has time, level, message and the fields", async () => {
     const stream = capture();
-    const log = await makeLogger({ level: "info", format: "json", redact, stream });
+    const log = await makeLogger({ level: "info", format: "json", redaction, stream });
     log.info({ server: "files", tools: 3 }, "ready");
     expect(JSON.parse(stream.text())).toEqual({
       time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
@@ -24,14 +24,14 @@ describe("the log", () => {
 
   it("for people is one line a record", async () => {
     const stream = capture();
-    const log = await makeLogger({ level: "info", format: "pretty", redact, stream });
+    const log = await makeLogger({ level: "info", format: "pretty", redaction, stream });
     log.warn({ server: "files", why: "two words", n: 0 }, "line one\nline two \x1b[31m");
     expect(stream.text()).toMatch(/^\d\d:\d\d:\d\d\.\d{3} WARN {2}files: line one line two why="two words" n=0\n$/);
   });
 
   it("leaves out what is below its level", async () => {
     const stream = capture();
-    const log = await makeLogger({ level: "warn", format: "json", redact, stream });
+    const log = await makeLogger({ level: "warn", format: "json", redaction, stream });
     log.trace({}, "a");
     log.debug({}, "a");
     log.info({}, "a");
@@ -48,7 +48,7 @@ describe("the log", () => {
 
   it.each(["json", "pretty"] as const)("has no secret in it, wherever it stands (%s) (J4)", async (format) => {
     const stream = capture();
-    const log = await makeLogger({ level: "trace", format, redact, stream });
+    const log = await makeLogger({ level: "trace", format, redaction, stream });
     const error = new Error("s3cret-value", { cause: new Error("s3cret-value") });
     log.debug({ "s3cret-value": ["s3cret-value"], error, url: new URL("http://a/?k=s3cret-value") }, "s3cret-value");
     expect(stream.text()).not.toContain("s3cret");
@@ -57,7 +57,7 @@ describe("the log", () => {
 
   it("keeps fields that are called like its own", async () => {
     const stream = capture();
-    const log = await makeLogger({ level: "info", format: "json", redact, stream });
+    const log = await makeLogger({ level: "info", format: "json", redaction, stream });
     log.info({ level: 7, msg: "field" }, "message");
     expect(JSON.parse(stream.text())).toMatchObject({ level: "info", msg: "message", level_: 7, msg_: "field" });
   });
@@ -73,7 +73,7 @@ describe("the log", () => {
         else release = done;
       },
     });
-    const log = await makeLogger({ level: "info", format: "json", redact, stream });
+    const log = await makeLogger({ level: "info", format: "json", redaction, stream });
     const big = "x".repeat(100_000);
     for (let count = 0; count < 50; count++) log.info({ big }, "record");
     expect(stream.writableLength).toBeLessThan(1_300_000);
@@ -97,7 +97,7 @@ describe("the log", () => {
     let errors = 0;
     const closed = new Promise((resolve) => stream.on("close", resolve));
     stream.on("error", () => errors++);
-    const log = await makeLogger({ level: "info", format: "json", redact, stream });
+    const log = await makeLogger({ level: "info", format: "json", redaction, stream });
     for (let count = 0; count < 10; count++) log.info({}, "record");
     await closed;
     for (let count = 0; count < 10; count++) log.info({}, "record");

@@ -2,7 +2,8 @@
 /** Field report J4: what is a secret, and that it is not seen in any of its forms. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { makeRedactor, redactValue } from "../../src/config/redact.ts";
+import { makeKnownRedactor } from "../../src/redact/known.ts";
+import { redactValue } from "../../src/redact/value.ts";
 import { load, loadEntry } from "./support.ts";
 
 describe("a secret", () => {
@@ -72,7 +73,7 @@ describe("a secret", () => {
 
 describe("the redactor", () => {
   const secret = 'p"a s/s+wörd\\';
-  const redact = makeRedactor([secret]);
+  const redact = makeKnownRedactor([secret]);
 
   it.each([
     ["as it is", secret],
@@ -90,29 +91,29 @@ describe("the redactor", () => {
   });
 
   it("takes the longest first, so that nothing of the longer one is left", () => {
-    expect(makeRedactor(["abcd", "abcdefgh"])("abcdefgh abcd")).toBe("[redacted] [redacted]");
+    expect(makeKnownRedactor(["abcd", "abcdefgh"])("abcdefgh abcd")).toBe("[redacted] [redacted]");
   });
 
   it("leaves texts alone where there are no secrets, or only short ones", () => {
-    expect(makeRedactor([])("text")).toBe("text");
-    expect(makeRedactor(["", "abc"])("abc")).toBe("abc");
+    expect(makeKnownRedactor([])("text")).toBe("text");
+    expect(makeKnownRedactor(["", "abc"])("abc")).toBe("abc");
   });
 
   it("finds the lines of a key of several lines, one by one", () => {
-    const redactKey = makeRedactor(["-----BEGIN KEY-----\nMIIEvQIBADANBg\nkqhkiG9w0BAQEF\n-----END KEY-----\n"]);
+    const redactKey = makeKnownRedactor(["-----BEGIN KEY-----\nMIIEvQIBADANBg\nkqhkiG9w0BAQEF\n-----END KEY-----\n"]);
     expect(redactKey("stderr: kqhkiG9w0BAQEF")).toBe("stderr: [redacted]");
     expect(redactKey("-----BEGIN KEY-----")).toBe("-----BEGIN KEY-----");
   });
 
   it("takes secrets literally", () => {
-    expect(makeRedactor(["a.c*[x]"])("abc a.c*[x]")).toBe("abc [redacted]");
+    expect(makeKnownRedactor(["a.c*[x]"])("abc a.c*[x]")).toBe("abc [redacted]");
   });
 
   it("leaves none of the secrets in any text made of them", () => {
     const word = fc.string({ minLength: 4, maxLength: 12 });
     fc.assert(
       fc.property(fc.array(word, { minLength: 1, maxLength: 4 }), fc.string(), (secrets, rest) => {
-        const clean = makeRedactor(secrets)(secrets.join(rest)).replaceAll("[redacted]", "\0");
+        const clean = makeKnownRedactor(secrets)(secrets.join(rest)).replaceAll("[redacted]", "\0");
         for (const one of secrets) if (!"[redacted]".includes(one)) expect(clean).not.toContain(one);
       }),
     );
@@ -120,10 +121,13 @@ describe("the redactor", () => {
 });
 
 describe("a value", () => {
-  const redact = makeRedactor(["s3cret", "123456"]);
+  const redact = makeKnownRedactor(["s3cret", "123456"]);
 
   it("is redacted in depth, keys and numbers included, and stays JSON", () => {
-    const clean = redactValue({ a: ["x s3cret"], "k-s3cret": { n: 123456, m: 1234567, t: true, z: null } }, redact);
+    const clean = redactValue(
+      { a: ["x s3cret"], "k-s3cret": { n: 123456, m: 1234567, t: true, z: null } },
+      { text: redact },
+    );
     expect(JSON.parse(JSON.stringify(clean))).toEqual({
       a: ["x [redacted]"],
       "k-[redacted]": { n: "[redacted]", m: 1234567, t: true, z: null },
@@ -134,7 +138,7 @@ describe("a value", () => {
     const loop: Record<string, unknown> = { big: 10n, bytes: new Uint8Array(3), set: new Set(["s3cret"]), f: () => 1 };
     loop["self"] = loop;
     loop["error"] = Object.assign(new Error("bad s3cret", { cause: new Error("s3cret") }), { code: "E" });
-    const text = JSON.stringify(redactValue(loop, redact));
+    const text = JSON.stringify(redactValue(loop, { text: redact }));
     expect(text).not.toContain("s3cret");
     expect(JSON.parse(text)).toMatchObject({
       big: "10",
@@ -147,6 +151,6 @@ describe("a value", () => {
 
   it("keeps a thing that stands in two places in both", () => {
     const shared = { a: 1 };
-    expect(JSON.stringify(redactValue([shared, shared], redact))).toBe('[{"a":1},{"a":1}]');
+    expect(JSON.stringify(redactValue([shared, shared], { text: redact }))).toBe('[{"a":1},{"a":1}]');
   });
 });

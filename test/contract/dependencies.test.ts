@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 const SRC = path.resolve(import.meta.dirname, "../../src");
 const FLOW = ["downstream", "pipeline", "router", "upstream"];
 /** What a flow folder may import besides itself. */
-const SHARED = ["wire", "exchange.ts", "errors.ts", "log.ts", "config/types.ts"];
+const SHARED = ["wire", "redact", "exchange.ts", "errors.ts", "log.ts", "config/types.ts"];
 /** Each npm package has one door: the folder that may import it. */
 const DOORS: Record<string, string[]> = {
   "p-queue": ["pipeline/limits"],

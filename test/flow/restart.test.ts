@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { stdioServer, tool } from "../support/config.ts";
 import { tempDir } from "../support/dir.ts";
 import { startHost } from "../support/host.ts";
-import { alive, childrenOf } from "../support/processes.ts";
+import { alive, childrenOf, killed } from "../support/processes.ts";
 import { until } from "../support/until.ts";
 
 const CHANGED = "notifications/tools/list_changed";
@@ -70,6 +70,7 @@ test("a server that comes back with other tools is announced once, and one that 
     ignoreEof: true,
     ignoreSigterm: true,
   });
+  using _left = killed(() => server.starts());
   await using host = await startHost({ config: { mcpServers: { s: server.entry } } });
   expect(await host.toolNames()).toEqual(["s__do", "s__old"]);
   server.rewrite({ tools: [tool("do"), tool("new")] });

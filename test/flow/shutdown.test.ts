@@ -6,7 +6,7 @@ import { configFile, httpServer, type StdioServer, stdioServer, tool } from "../
 import { type TempDir, tempDir } from "../support/dir.ts";
 import { type Host, startHost, startPeer } from "../support/host.ts";
 import { startHttpServer } from "../support/http-server.ts";
-import { alive, childrenOf, cpuSeconds, gone } from "../support/processes.ts";
+import { alive, childrenOf, cpuSeconds, gone, killed } from "../support/processes.ts";
 import { until } from "../support/until.ts";
 
 const BIN = fileURLToPath(new URL("../../bin/switchyard.js", import.meta.url));
@@ -24,7 +24,8 @@ function stubborn(dir: TempDir, name: string) {
   });
   const { command, args } = server.entry;
   // The shell stays: it has something to do afterwards.
-  return { ...server, entry: { command: "sh", args: ["-c", '"$0" "$@"; true', command, ...args] } };
+  const entry = { command: "sh", args: ["-c", '"$0" "$@"; true', command, ...args] };
+  return { ...server, entry, ...killed(() => pidsOf(server)) };
 }
 
 test("EOF, SIGTERM, SIGINT, SIGHUP, a closed stdout and a killed host all end it and everything below it within ten seconds", async () => {
@@ -45,7 +46,7 @@ test("EOF, SIGTERM, SIGINT, SIGHUP, a closed stdout and a killed host all end it
   // All at once: most of the time is waiting for servers that do not want to go.
   await Promise.all(
     Object.entries(endings).map(async ([name, end]) => {
-      const launcher = stubborn(dir, `launcher-${name}`);
+      using launcher = stubborn(dir, `launcher-${name}`);
       const polite = stdioServer(dir, `polite-${name}`, { tools: [tool("t")] });
       await using host = await startHost({
         config: { mcpServers: { launcher: launcher.entry, polite: polite.entry } },
@@ -108,6 +109,7 @@ test("a host that is SIGKILLed, closes all pipes at once or stops reading, with 
 
   const pipes = async () => {
     const { server, deaf, config } = await start("pipes");
+    using _deaf = deaf;
     await using host = await startHost({ config });
     await host.toolNames();
     await ask(host, server);
@@ -123,8 +125,9 @@ test("a host that is SIGKILLed, closes all pipes at once or stops reading, with 
     process.stdin.pipe(child.stdin);
     child.stdout.pipe(process.stdout);
     process.stderr.write("PID " + child.pid + "\\n");`;
-  const killed = async () => {
+  const shot = async () => {
     const { server, deaf, config } = await start("killed");
+    using _deaf = deaf;
     const args = ["-e", relay, BIN, "serve", "--config", configFile(dir, config, "killed.json")];
     await using host = await startPeer(process.execPath, args, { env: { HOME: dir.path } });
     await host.toolNames();
@@ -137,6 +140,7 @@ test("a host that is SIGKILLed, closes all pipes at once or stops reading, with 
   // One that lives on with the pipes open, but reads no more: it has said that it is done, and waits for our end.
   const unread = async () => {
     const { server, deaf, config } = await start("unread");
+    using _deaf = deaf;
     await using host = await startHost({ config });
     await host.toolNames();
     host.pause();
@@ -147,7 +151,7 @@ test("a host that is SIGKILLed, closes all pipes at once or stops reading, with 
     host.child.stdin!.end();
     await lonely(host.pid, [...pidsOf(server), ...pidsOf(deaf)]);
   };
-  const results = await Promise.allSettled([pipes(), killed(), unread()]);
+  const results = await Promise.allSettled([pipes(), shot(), unread()]);
   expect(results.map((result) => (result.status === "rejected" ? String(result.reason) : "gone"))).toEqual(
     results.map(() => "gone"),
   );

@@ -1,10 +1,12 @@
 /**
- * `bridge.mjs http|sse URL`: a remote server as one on stdio, through the SDK's own client transport. So a test speaks to a
+ * `bridge.mjs http|sse URL`: a remote server as one on stdio, through the official client transport. So a test speaks to a
  * remote server directly with the same raw host as to the proxy. Messages are parsed and written anew on the way.
+ *
+ * The transport is that of the SDK 2.x: that of 1.x takes a stream that brought an error for a broken one, resumes it a
+ * second later, and server-everything then replays all that it ever sent.
  */
 import { createInterface } from "node:readline";
-import { SSEClientTransport } from "@modelcontextprotocol/sdk/client/sse.js";
-import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { SSEClientTransport, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 
 const [kind, url] = process.argv.slice(2);
 const transport =

@@ -6,7 +6,13 @@ everythingBehaves({
   transport: "Streamable HTTP",
   exact: false,
   open: async (shared) => {
-    const url = shared.use(await everythingRemote("streamableHttp")).url("/mcp");
-    return { entry: { type: "http", url }, direct: shared.use(await directRemote("http", url)) };
+    // One process each: some of its state is shared by all sessions of a process.
+    const [own, ours] = await Promise.all(
+      [everythingRemote("streamableHttp"), everythingRemote("streamableHttp")].map(shared.start),
+    );
+    return {
+      entry: { type: "http", url: ours!.url("/mcp") },
+      direct: shared.use(await directRemote("http", own!.url("/mcp"))),
+    };
   },
 });

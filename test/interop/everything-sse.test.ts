@@ -6,7 +6,11 @@ everythingBehaves({
   transport: "HTTP+SSE",
   exact: false,
   open: async (shared) => {
-    const url = shared.use(await everythingRemote("sse")).url("/sse");
-    return { entry: { type: "sse", url }, direct: shared.use(await directRemote("sse", url)) };
+    // One process each: some of its state is shared by all sessions of a process.
+    const [own, ours] = await Promise.all([everythingRemote("sse"), everythingRemote("sse")].map(shared.start));
+    return {
+      entry: { type: "sse", url: ours!.url("/sse") },
+      direct: shared.use(await directRemote("sse", own!.url("/sse"))),
+    };
   },
 });

@@ -9,7 +9,7 @@ import { startHost } from "../support/host.ts";
 import { rawAt } from "../support/raw.mjs";
 import { until } from "../support/until.ts";
 import { outcome, Pair } from "./pair.ts";
-import { CAPABILITIES, Shared } from "./peers.ts";
+import { CAPABILITIES, PATIENCE, Shared } from "./peers.ts";
 
 const SERVER = "ev";
 const MESSAGE = "notifications/message";
@@ -37,7 +37,10 @@ export function everythingBehaves({ transport, open, exact }: Way): void {
       const { entry, direct: peer } = await open(shared);
       direct = peer;
       proxied = shared.use(
-        await startHost({ config: { mcpServers: { [SERVER]: entry } }, capabilities: CAPABILITIES }),
+        await startHost({
+          config: { mcpServers: { [SERVER]: entry }, timeouts: PATIENCE },
+          capabilities: CAPABILITIES,
+        }),
       );
       pair = new Pair({ direct, proxied, server: SERVER, exact });
       pair.answer("roots/list", () => ({ roots }));

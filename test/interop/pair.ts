@@ -128,7 +128,7 @@ export class Pair {
       peer.requests.filter(({ index, method }) => index >= from && method !== "roots/list");
     const own = ask(this.direct, mark[0]);
     const relayed = ask(this.proxied, mark[1]);
-    expect(own).toHaveLength(count);
+    expect(own, own.map(({ raw }) => raw).join("\n")).toHaveLength(count);
     expect(relayed.map(({ method }) => method)).toEqual(own.map(({ method }) => method));
     own.forEach((question, i) => {
       const asked = settled(rawAt(question.raw, "params")!);

@@ -15,6 +15,9 @@ export const PDF_PAGE = npm("@modelcontextprotocol/server-pdf/dist/mcp-app.html"
 /** Everything that a host of this era can offer. */
 export const CAPABILITIES = { roots: { listChanged: true }, sampling: {}, elicitation: { form: {}, url: {} } };
 
+/** For our configuration: timers of their own keep some servers alive after EOF, and nothing is gained by waiting for them. */
+export const PATIENCE = { drainMs: 300 };
+
 export interface Entry {
   readonly command: string;
   readonly args: string[];
@@ -112,6 +115,8 @@ export class Shared {
     this.#things.push(thing);
     return thing;
   }
+
+  readonly start = async <T extends AsyncDisposable>(starting: Promise<T>): Promise<T> => this.use(await starting);
 
   async end(): Promise<void> {
     const errors: unknown[] = [];

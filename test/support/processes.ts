@@ -27,6 +27,15 @@ export function alive(pids: readonly number[]): number[] {
   return pids.filter((pid) => running.has(pid));
 }
 
+/** `using _left = killed(() => server.starts());`: what ignores every request to end would outlive a test that fails. */
+export function killed(pids: () => readonly number[]): Disposable {
+  return {
+    [Symbol.dispose]() {
+      for (const pid of alive(pids())) process.kill(pid, "SIGKILL");
+    },
+  };
+}
+
 /** Waits until none of them runs. */
 export async function gone(pids: readonly number[], within: number): Promise<void> {
   let left: number[] = [];

@@ -6,9 +6,9 @@
 import { hash } from "node:crypto";
 import type { AuditConfig } from "../../config/types.ts";
 import type { Answer, Caller, Exchange } from "../../exchange.ts";
+import { makeRedactor, omitted, type RedactionOptions } from "../../redact/redact.ts";
 import type { Frame } from "../../wire/frame.ts";
 import { type Ending, endingOfAnswer, endingOfFailure } from "./outcome.ts";
-import { makeRedactor, omitted, type RedactionOptions } from "./redact.ts";
 
 /** A record but for its place in the chain: `{"time":…,` seq and prev `,…}`. */
 export interface AuditLine {

@@ -1,9 +1,11 @@
 /**
- * Takes secrets out of what the audit file keeps of a call. Most payloads hold none: the raw JSON text is tested by a
- * few cheap expressions and, if none of them hits, kept as it is, unparsed. Only the others are parsed, masked and
- * written anew (then numbers are those of JavaScript). When in doubt it masks: the price is a "[redacted]".
+ * Takes secrets out of what is kept or shown of a call: audit records, the log, lines of stderr, errors. Most payloads
+ * hold none: the raw JSON text is tested by a few cheap expressions and, if none of them hits, kept as it is, unparsed.
+ * Only the others are parsed, masked and written anew (then numbers are those of JavaScript). When in doubt it masks:
+ * the price is a "[redacted]".
  */
-import { escapeRegExp, keyPatterns, MASK, type Pattern, SHAPES } from "./patterns.ts";
+import { knownPattern } from "./known.ts";
+import { keyPatterns, MASK, type Pattern, SHAPES } from "./patterns.ts";
 
 export interface RedactionOptions {
   /** Known values: what the configuration expanded from variables or has under `env` and `headers`. */
@@ -17,15 +19,15 @@ export interface Redactor {
   readonly json: (raw: string) => string;
   /** Plain text: an error's message, a URI. Redact before cutting: half a secret is not found. */
   readonly text: (text: string) => string;
+  /** Does a key of this name stand before a secret, whatever its value is? */
+  readonly isSecret: (key: string, value: unknown) => boolean;
 }
 
-/** A shorter secret would blank out half of every record. */
-const MIN_SECRET = 4;
 const MAX_DEPTH = 128;
 
 export function makeRedactor({ secrets, redactKeys }: RedactionOptions): Redactor {
   const keys = keyPatterns(redactKeys);
-  const known = knownValues(secrets);
+  const known = knownPattern(secrets);
   const patterns: readonly Pattern[] = [...(known === undefined ? [] : [known]), ...SHAPES, ...keys.patterns];
   const hints = patterns.map((pattern) => pattern.hint).filter((hint) => hint.length > 0);
 
@@ -64,6 +66,7 @@ export function makeRedactor({ secrets, redactKeys }: RedactionOptions): Redacto
 
   return {
     text,
+    isSecret: keys.isSecret,
     json(raw) {
       if (!suspicious(raw)) return raw;
       try {
@@ -88,64 +91,4 @@ function embedded(value: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-/** Each secret in every form in which it may stand in a text: as it is, in a URL, in base64, each within JSON. */
-function knownValues(secrets: readonly string[]): Pattern | undefined {
-  const forms = new Set<string>();
-  for (const secret of secrets) {
-    for (const value of [secret, secret.trim(), ...longLines(secret)]) {
-      if (value.length >= MIN_SECRET) for (const form of formsOf(value)) forms.add(form);
-    }
-  }
-  if (forms.size === 0) return undefined;
-  // Of two that begin alike the longer one first, or its rest would stay.
-  const sources = [...forms].sort((a, b) => b.length - a.length).map(atAnyLevel);
-  const all = new RegExp(sources.join("|"), "g");
-  return { hint: [new RegExp(sources.join("|"))], mask: (text) => text.replace(all, MASK) };
-}
-
-/**
- * Matches the text itself and the same within JSON within JSON …, where each level doubles the backslashes. Of two
- * repeats of backslashes none follows the other, so that many backslashes are not tried in many ways.
- */
-function atAnyLevel(text: string): string {
-  let source = "";
-  let behind = false;
-  // By UTF-16 units, as JSON escapes them.
-  for (const unit of text.split("")) {
-    const lead = behind ? "" : "\\\\+";
-    const code = unit.charCodeAt(0);
-    const hex = code.toString(16).padStart(4, "0");
-    if (unit === "\\") source += behind ? "" : "\\\\+";
-    else if (unit === '"' || unit === "/") source += (behind ? "" : "\\\\*") + unit;
-    else if (code < 0x20) source += `(?:\\u${hex}|${lead}(?:[nrtbf]|u${hex}|u${hex.toUpperCase()}))`;
-    else if (code < 0x7f) source += escapeRegExp(unit);
-    else source += `(?:\\u${hex}|${lead}(?:u${hex}|u${hex.toUpperCase()}))`;
-    behind = unit === "\\";
-  }
-  return source;
-}
-
-function longLines(secret: string): string[] {
-  if (!/[\r\n]/.test(secret)) return [];
-  return secret.split(/[\r\n]+/).filter((line) => line.length >= 8 && !line.startsWith("-----"));
-}
-
-function formsOf(secret: string): string[] {
-  const bytes = Buffer.from(secret, "utf8");
-  // Without padding: what follows a match may or may not be "=".
-  const forms = [secret, bytes.toString("base64").replace(/=+$/, ""), bytes.toString("base64url")];
-  try {
-    const uri = encodeURIComponent(secret);
-    forms.push(
-      uri,
-      uri.replaceAll("%20", "+"),
-      uri.replace(/%../g, (code) => code.toLowerCase()),
-      encodeURI(secret),
-    );
-  } catch {
-    // A lone surrogate has no form in a URL.
-  }
-  return forms;
 }

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { makeRedactor } from "../../src/pipeline/audit/redact.ts";
+import { makeRedactor } from "../../src/redact/redact.ts";
 
 const plain = makeRedactor({ secrets: [], redactKeys: ["ssn", "internalCode"] });
 const SENTINEL = "Zq7sentinel4Kw";
