@@ -2,8 +2,10 @@
 import type { Readable, Writable } from "node:stream";
 import { StdioHostLeg } from "./downstream/stdio.ts";
 import { cacheFolder } from "./lastseen.ts";
-import { type ProxyOptions, SwitchyardProxy, within } from "./proxy.ts";
+import { linkChain } from "./loop.ts";
+import { type ProxyOptions, SwitchyardProxy } from "./proxy.ts";
 import { killAllGroupsSync } from "./upstream/legs/kill.ts";
+import { within } from "./within.ts";
 
 export interface ServeOptions extends ProxyOptions {
   readonly input: Readable;
@@ -16,10 +18,14 @@ const SIGNALS = ["SIGTERM", "SIGINT", "SIGHUP"] as const;
 /** Answers that are still on their way out may take this long at the end. */
 const FLUSH_MS = 3000;
 
-/** Resolves with the exit code once everything is stopped and written out: 0 on EOF or a signal, 1 after a crash. */
-export function startServe(options: ServeOptions): Promise<number> {
+/**
+ * Resolves with the exit code once everything is stopped and written out: 0 on EOF or a signal, 1 after a crash.
+ * Rejects with a ConfigError if the configuration would start itself.
+ */
+export async function startServe(options: ServeOptions): Promise<number> {
   const { config, log, input, output } = options;
-  const cache = cacheFolder(options.env ?? process.env, process.platform);
+  const env = linkChain(config.file, options.env ?? process.env);
+  const cache = cacheFolder(env, process.platform);
   return new Promise((resolve) => {
     let ending: Ending | undefined;
     const leg = new StdioHostLeg({
@@ -29,7 +35,7 @@ export function startServe(options: ServeOptions): Promise<number> {
       onPressure: (pressed) => proxy.pressed(pressed),
       onGone: (why) => end(why),
     });
-    const proxy = new SwitchyardProxy({ cacheFolder: cache, ...options }, (chunks) => leg.write(chunks));
+    const proxy = new SwitchyardProxy({ cacheFolder: cache, ...options, env }, (chunks) => leg.write(chunks));
 
     const end = (why: Ending): void => {
       // A second signal, or a host that dies while we drain, shortens the rest.

@@ -9,6 +9,7 @@
  *    PROCESSOR_ARCHITECTURE NUMBER_OF_PROCESSORS OS
  *  - network, in both spellings (field report L8): HTTP_PROXY HTTPS_PROXY NO_PROXY ALL_PROXY, and NODE_EXTRA_CA_CERTS
  *    SSL_CERT_FILE SSL_CERT_DIR
+ *  - SWITCHYARD_CHAIN, by which a Switchyard below us knows what is served above it (loop.ts)
  * A value that begins with "()" is an exported shell function and is left out.
  */
 
@@ -19,6 +20,7 @@ const COMMON: ReadonlySet<string> = new Set([
   ...NETWORK,
   ...NETWORK.map((name) => name.toLowerCase()),
   ...["NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR"],
+  "SWITCHYARD_CHAIN",
 ]);
 
 const WINDOWS: ReadonlySet<string> = new Set([
