@@ -15,6 +15,8 @@ export interface ServeOptions extends ProxyOptions {
 type Ending = "eof" | "broken" | "SIGTERM" | "SIGINT" | "SIGHUP" | "crash";
 
 const SIGNALS = ["SIGTERM", "SIGINT", "SIGHUP"] as const;
+/** After a second signal: a host that insists (SDK clients: EOF, 2 s, SIGTERM, 2 s, SIGKILL) must not leave orphans. */
+const KILL_MS = 1000;
 /** Answers that are still on their way out may take this long at the end. */
 const FLUSH_MS = 3000;
 
@@ -47,17 +49,24 @@ export async function startServe(options: ServeOptions): Promise<number> {
       log.info({ why }, "shutting down");
       void finish(why);
     };
+    let insists = false;
     let hurry: () => void = () => {};
     const hurried = new Promise<void>((done) => {
-      hurry = done;
+      hurry = () => {
+        insists = true;
+        // Whatever step the servers are at, their time ends now: the host's next signal is one that we cannot handle.
+        setTimeout(killAllGroupsSync, KILL_MS).unref();
+        done();
+      };
     });
 
     const finish = async (why: Ending): Promise<void> => {
+      if (why === "eof") proxy.session.deaf();
       // Nobody is left to read an answer when the pipe is broken; else requests in flight may end.
       if (why !== "broken" && why !== "crash") {
         await within(config.timeouts.drainMs, Promise.race([proxy.session.drain(), hurried]));
       }
-      await Promise.all([within(FLUSH_MS, leg.flushed()), proxy.close()]);
+      await Promise.all([within(FLUSH_MS, leg.flushed()), proxy.close(insists)]);
       leg.close();
       for (const signal of SIGNALS) process.off(signal, onSignal);
       process.off("uncaughtException", onCrash);

@@ -33,6 +33,8 @@ async function serve(shell: Shell, options: ServeOptions): Promise<number> {
 
 /** A log that the host does not read keeps a process alive that has nothing left to do: half a second, then it is lost. */
 async function leave({ io }: Shell, code: number): Promise<void> {
+  // Answers that the host has not read by now will not be read; a pipe that nobody empties would keep us here for ever.
+  if (io.stdout.writableLength > 0) return io.exit(code);
   if (io.stderr.writableLength === 0) return;
   const flushed = new Promise<boolean>((resolve) => {
     const timer = setTimeout(resolve, 500, false);

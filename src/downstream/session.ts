@@ -123,6 +123,11 @@ export class HostSession {
     });
   }
 
+  /** The host has ended its side: it will answer no question any more, so that calls need not wait for that. */
+  deaf(): void {
+    this.#asks.endAll("the host has left");
+  }
+
   /** Takes nothing new from now on; resolves when every request in flight has been answered. */
   async drain(): Promise<void> {
     await this.#initializing;

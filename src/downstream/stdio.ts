@@ -8,8 +8,10 @@ import { Outbox } from "../wire/outbox.ts";
 import { idOfHead, scan } from "../wire/scan.ts";
 import type { HostSession } from "./session.ts";
 
-/** Answers the host has not read yet, in bytes, at which we stop reading: from the host and from the servers. */
+/** Answers the host has not read yet, in bytes, at which we stop working for it and reading from the servers. */
 const HIGH_WATER_BYTES = 8 * 1024 * 1024;
+/** What is still read from it then, unworked: only a stream that is read tells of its end. */
+const STALLED_BYTES = 4 * 1024 * 1024;
 
 export interface StdioLegOptions {
   readonly input: Readable;
@@ -25,6 +27,10 @@ export class StdioHostLeg {
   readonly #options: StdioLegOptions;
   readonly #outbox: Outbox;
   #gone = false;
+  #pressed = false;
+  #stalled: Buffer[] = [];
+  #stalledBytes = 0;
+  #take: (chunk: Buffer) => void = () => {};
 
   constructor(options: StdioLegOptions) {
     this.#options = options;
@@ -32,8 +38,8 @@ export class StdioHostLeg {
     this.#outbox = new Outbox(output, {
       highWaterBytes: HIGH_WATER_BYTES,
       onPressure: (pressed) => {
-        if (pressed) input.pause();
-        else input.resume();
+        this.#pressed = pressed;
+        if (!pressed) this.#catchUp();
         options.onPressure(pressed);
       },
     });
@@ -61,7 +67,13 @@ export class StdioHostLeg {
         );
       },
     });
-    input.on("data", (chunk: Buffer) => framer.push(chunk));
+    this.#take = (chunk) => framer.push(chunk);
+    input.on("data", (chunk: Buffer) => {
+      if (!this.#pressed) return framer.push(chunk);
+      this.#stalled.push(chunk);
+      this.#stalledBytes += chunk.length;
+      if (this.#stalledBytes > STALLED_BYTES) input.pause();
+    });
     input.on("end", () => {
       framer.end();
       this.#leave("eof");
@@ -77,6 +89,14 @@ export class StdioHostLeg {
   close(): void {
     this.#options.input.pause();
     this.#options.input.destroy();
+  }
+
+  #catchUp(): void {
+    const stalled = this.#stalled;
+    this.#stalled = [];
+    this.#stalledBytes = 0;
+    for (const chunk of stalled) this.#take(chunk);
+    this.#options.input.resume();
   }
 
   #leave(why: "eof" | "broken"): void {

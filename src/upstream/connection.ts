@@ -12,6 +12,7 @@ import { type Leg, type LegClosed, LegError } from "../wire/leg.ts";
 import { describe, gate, inTime, openLeg, settledOrCancelled } from "./attempt.ts";
 import { backoffMs } from "./backoff.ts";
 import { type HostView, type ServerHello, shakeHands } from "./handshake.ts";
+import { incoming } from "./incoming.ts";
 import { type Question, Questions } from "./questions.ts";
 import { faultOf, type RequestSpec, Requests } from "./requests.ts";
 import { type ConnectionState, type Trouble, unavailableFault } from "./state.ts";
@@ -39,6 +40,7 @@ export class Connection {
   readonly #options: ConnectionOptions;
   readonly #requests: Requests;
   readonly #questions: Questions;
+  readonly #take: (frame: Frame, of: number | undefined) => void;
   #state: ConnectionState = "idle";
   #leg: Leg | undefined;
   /** Counts legs and HTTP sessions: what belongs to an older one is stale. */
@@ -65,6 +67,13 @@ export class Connection {
       (question) => options.onQuestion(this, question),
       (chunks, kind) => this.#tell(chunks, kind),
     );
+    this.#take = incoming({
+      server: this.name,
+      log: options.log,
+      requests: this.#requests,
+      questions: this.#questions,
+      notified: (frame) => options.onNotification(this, frame),
+    });
   }
 
   get name(): string {
@@ -102,7 +111,8 @@ export class Connection {
   request(spec: RequestSpec): Promise<Frame> {
     if (this.#state !== "ready") return this.#requestLater(spec);
     const generation = this.#generation;
-    this.#served = true;
+    // Our own list walks do not count: a server that dies after each of them is not a healthy one.
+    if (spec.cancellation !== undefined) this.#served = true;
     return this.#requests.send(this.#leg!, spec).catch((error: unknown) => this.#again(spec, generation, error, 1));
   }
 
@@ -156,13 +166,16 @@ export class Connection {
     const mine = (): boolean => this.#leg === leg;
     const opening = openLeg(leg, this.server.timeouts.connectMs, {
       frame: (frame, of) => {
-        if (mine()) this.#incoming(frame, of);
+        if (mine()) this.#take(frame, of);
       },
       failed: (id, error) => {
         if (mine()) this.#requests.failed(id, error);
       },
       closed: (why) => {
         if (mine()) this.#lost(leg, why);
+      },
+      sessionLost: () => {
+        if (mine() && this.#state === "ready") void this.#renew(this.#generation);
       },
     });
     let stage: Trouble["stage"] = "spawn";
@@ -245,7 +258,10 @@ export class Connection {
     this.#failures += 1;
     if (this.#failures === 1) {
       this.#trouble = { stage: "lost", reason, nextRetryMs: 0 };
-      this.#options.log.warn({ server: this.name, reason }, "server lost, starting it again");
+      this.#options.log.warn(
+        { server: this.name, stage: "lost", reason, nextRetryMs: 0 },
+        "server lost, starting it again",
+      );
       void this.#attempt();
     } else {
       this.#backOff("lost", reason);
@@ -289,6 +305,9 @@ export class Connection {
   async #again(spec: RequestSpec, generation: number, error: unknown, resends: number): Promise<Frame> {
     if (!(error instanceof LegError)) throw error;
     const fault = faultOf(this.name, spec.method, error);
+    if (error.reason === "unauthorized") {
+      this.#options.log.warn({ server: this.name, stage: "auth", method: spec.method }, error.message);
+    }
     if (error.delivered !== "no" || resends > RESENDS) throw fault;
     if (error.reason === "session-lost") await settledOrCancelled(this.#renew(generation), spec.cancellation);
     else if (error.reason === "closed" && this.#state === "connecting")
@@ -302,24 +321,6 @@ export class Connection {
   /** Why nothing can be sent right now. */
   unavailable(): Fault {
     return unavailableFault(this.name, this.#state, this.#trouble);
-  }
-
-  #incoming(frame: Frame, of: number | undefined): void {
-    if (frame.kind === "response") {
-      if (!this.#requests.answer(frame)) {
-        this.#options.log.debug({ server: this.name, id: frame.idText }, "a late or unknown answer was dropped");
-      }
-    } else if (frame.kind === "request") {
-      this.#questions.ask(frame, (question) => this.#requests.tie(question, of));
-    } else if (frame.method === "notifications/progress") {
-      if (!this.#requests.progress(frame)) {
-        this.#options.log.debug({ server: this.name }, "progress for no request in flight was dropped");
-      }
-    } else if (frame.method === "notifications/cancelled") {
-      this.#questions.cancelled(frame.text("requestId"), frame.string("reason") ?? "cancelled by the server");
-    } else {
-      this.#options.onNotification(this, frame);
-    }
   }
 
   #tell(chunks: readonly Buffer[], kind: "response" | "notification"): void {

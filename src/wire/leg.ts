@@ -66,6 +66,8 @@ export interface LegEvents {
   frame(frame: Frame, of?: number): void;
   /** The request `id` that we sent will not be answered on this leg. */
   failed(id: number, error: LegError): void;
+  /** HTTP: the server said, while no request was under way, that it does not know our session any more. */
+  sessionLost?(): void;
   /** Called exactly once, also when `open` rejects. After it the leg says nothing more. */
   closed(why: LegClosed): void;
 }

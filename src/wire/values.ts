@@ -110,7 +110,7 @@ function walk(b: Buffer, start: number, end: number, visit: Visit): void {
   }
 }
 
-function skipSpace(b: Buffer, start: number, end: number): number {
+export function skipSpace(b: Buffer, start: number, end: number): number {
   let i = start;
   while (i < end && b[i]! <= 0x20) i++;
   return i;
@@ -139,7 +139,7 @@ function skipValue(b: Buffer, start: number, end: number): number {
 }
 
 /** A string whose opening quote was skipped already. */
-function skipString(b: Buffer, start: number, end: number): number {
+export function skipString(b: Buffer, start: number, end: number): number {
   let i = start;
   while (i < end) {
     const limit = Math.min(i + SHORT_RUN, end);

@@ -157,8 +157,8 @@ test("a host that is SIGKILLed, closes all pipes at once or stops reading, with 
   );
 });
 
-test("requests in flight may finish for drainMs, what comes later is not begun, and what takes longer is cut", async () => {
-  // spec R83, interface timeouts.drainMs
+test("requests in flight may finish for drainMs, what comes later is not begun, what takes longer is cut, and a host that insists is heeded", async () => {
+  // spec R83, F15, F16, interface timeouts.drainMs
   await using dir = await tempDir();
   const start = async (name: string, drainMs: number) => {
     const server = stdioServer(dir, name, { tools: [tool("do"), tool("late")] });
@@ -214,7 +214,27 @@ test("requests in flight may finish for drainMs, what comes later is not begun, 
     if (reply) expect(reply.error).toMatchObject({ data: { source: "switchyard" } });
     expect(alive(server.starts())).toEqual([]);
   };
-  await Promise.all([eof(), signal(), tooLong()]);
+  // The SDK's client gives 2 s after the end of input, sends SIGTERM, and kills 2 s later: a host that insists is heeded
+  // at once, or what is below Switchyard survives it.
+  const impatient = async () => {
+    using server = stubborn(dir, "impatient");
+    await using host = await startHost({ config: { mcpServers: { s: server.entry } } });
+    await host.toolNames();
+    void host.request("tools/call", { name: "s__do", arguments: { steps: [{ silent: true }] } });
+    await arrived(server, 1);
+    const records = host.logs.length;
+    host.child.stdin!.end();
+    await until(() => host.logs.length > records, { what: "a word about the end" });
+    const insisted = performance.now();
+    process.kill(host.pid, "SIGTERM");
+    await until(() => host.exited, { what: "the exit" });
+    expect(performance.now() - insisted, "ms from SIGTERM to the exit").toBeLessThan(2000);
+    await gone(pidsOf(server), 1000);
+  };
+  const results = await Promise.allSettled([eof(), signal(), tooLong(), impatient()]);
+  expect(results.map((result) => (result.status === "rejected" ? String(result.reason) : "as promised"))).toEqual(
+    results.map(() => "as promised"),
+  );
 });
 
 test("a server that needs the end of its input to clean up gets it first, and time", async () => {

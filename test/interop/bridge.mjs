@@ -9,8 +9,22 @@ import { createInterface } from "node:readline";
 import { SSEClientTransport, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 
 const [kind, url] = process.argv.slice(2);
+
+/** Streamable HTTP: the standalone stream is open, or the server has none. What a server sends before is lost. */
+let opened = () => {};
+const listening = new Promise((resolve) => {
+  opened = resolve;
+});
+const fetchAndTell = async (input, init) => {
+  const response = await fetch(input, init);
+  if (init?.method === "GET") opened();
+  return response;
+};
+
 const transport =
-  kind === "sse" ? new SSEClientTransport(new URL(url)) : new StreamableHTTPClientTransport(new URL(url));
+  kind === "sse"
+    ? new SSEClientTransport(new URL(url))
+    : new StreamableHTTPClientTransport(new URL(url), { fetch: fetchAndTell });
 
 transport.onmessage = (message) => {
   if (message.result?.serverInfo) transport.setProtocolVersion?.(message.result.protocolVersion);
@@ -19,8 +33,10 @@ transport.onmessage = (message) => {
 transport.onerror = (error) => process.stderr.write(`${error.stack}\n`);
 await transport.start();
 for await (const line of createInterface({ input: process.stdin })) {
+  const message = JSON.parse(line);
   // Not awaited: with Streamable HTTP it takes until the answer's headers are there, and a call may wait for a later message.
-  transport.send(JSON.parse(line)).catch(transport.onerror);
+  transport.send(message).catch(transport.onerror);
+  if (kind === "http" && message.method === "notifications/initialized") await listening;
 }
 await transport.terminateSession?.().catch(() => {});
 await transport.close();

@@ -8,7 +8,9 @@ everythingBehaves({
   open: async (shared) => {
     // One process each: some of its state is shared by all sessions of a process.
     const [own, ours] = await Promise.all(
-      [everythingRemote("streamableHttp"), everythingRemote("streamableHttp")].map(shared.start),
+      [everythingRemote("streamableHttp"), everythingRemote("streamableHttp")].map(async (one) =>
+        shared.keep(await one),
+      ),
     );
     return {
       entry: { type: "http", url: ours!.url("/mcp") },

@@ -7,7 +7,9 @@ everythingBehaves({
   exact: false,
   open: async (shared) => {
     // One process each: some of its state is shared by all sessions of a process.
-    const [own, ours] = await Promise.all([everythingRemote("sse"), everythingRemote("sse")].map(shared.start));
+    const [own, ours] = await Promise.all(
+      [everythingRemote("sse"), everythingRemote("sse")].map(async (one) => shared.keep(await one)),
+    );
     return {
       entry: { type: "sse", url: ours!.url("/sse") },
       direct: shared.use(await directRemote("sse", own!.url("/sse"))),

@@ -4,8 +4,7 @@
  */
 import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Host, Reply } from "../support/host.ts";
-import { startHost } from "../support/host.ts";
+import { type Host, startHost } from "../support/host.ts";
 import { rawAt } from "../support/raw.mjs";
 import { until } from "../support/until.ts";
 import { outcome, Pair } from "./pair.ts";
@@ -48,7 +47,7 @@ export function everythingBehaves({ transport, open, exact }: Way): void {
     afterAll(() => shared.end());
 
     test("the host sees every tool, prompt, resource and template as the server defines it, and its instructions", async () => {
-      expect(await pair.sameList("tools/list", drivenTasks)).toBe(17);
+      expect(await pair.sameList("tools/list")).toBe(17);
       expect(await pair.sameList("prompts/list")).toBe(4);
       expect(await pair.sameList("resources/list")).toBe(7);
       expect(await pair.sameList("resources/templates/list")).toBe(2);
@@ -314,12 +313,8 @@ export function everythingBehaves({ transport, open, exact }: Way): void {
       pair.answer("elicitation/create", () => ({ action: "accept", content: { interpretation: "snake" } }));
       const name = "simulate-research-query";
       const asked = { topic: "python", ambiguous: true };
-      const [task, call] = await Promise.all([
-        asTask(direct, name, asked),
-        proxied.request("tools/call", { name: pair.publicName(name), arguments: asked }),
-      ]);
-      expect(JSON.stringify(call.result)).toContain("python (snake)");
-      pair.expectSame(outcome(call), outcome(task));
+      const told = await pair.sameTask(name, asked);
+      expect(JSON.stringify(told)).toContain("python (snake)");
       pair.expectSameQuestions(mark, 1);
       // Arguments that the tool refuses are refused the same way.
       const refused = await proxied.request("tools/call", { name: pair.publicName(name), arguments: {} });
@@ -331,16 +326,4 @@ export function everythingBehaves({ transport, open, exact }: Way): void {
       expect(proxied.logs.filter(({ level }) => level === "error" || level === "fatal")).toEqual([]);
     });
   });
-}
-
-/** Directly, such a tool has to be called as a task, whose result is then fetched. */
-async function asTask(peer: Host, name: string, args: object): Promise<Reply> {
-  const made = await peer.request("tools/call", { name, arguments: args, task: {} });
-  const { taskId } = made.result!["task"] as { taskId: string };
-  return peer.request("tasks/result", { taskId });
-}
-
-/** We offer no tasks, so the host may call what its server runs as a task in the ordinary way. */
-function drivenTasks(definition: string): string {
-  return definition.replace('"taskSupport":"required"', '"taskSupport":"optional"');
 }

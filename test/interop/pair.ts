@@ -91,8 +91,22 @@ export class Pair {
     return reply.result!;
   }
 
+  /** A tool that its server runs as a task only: directly it is started as one and its result fetched, for us it is a call. */
+  async sameTask(name: string, args: Params): Promise<Record<string, unknown>> {
+    const asTask = async (): Promise<Reply> => {
+      const made = await this.direct.request("tools/call", { name, arguments: args, task: {} });
+      const { taskId } = made.result!["task"] as { taskId: string };
+      return this.direct.request("tasks/result", { taskId });
+    };
+    const call = this.proxied.request("tools/call", { name: this.publicName(name), arguments: args });
+    const [direct, proxied] = await Promise.all([asTask(), call]);
+    this.expectSame(outcome(proxied), outcome(direct));
+    expect(proxied.result, proxied.raw).toBeDefined();
+    return proxied.result!;
+  }
+
   /** The server's part of a list is what it says itself, item for item, but for names. Gives the number of items. */
-  async sameList(method: keyof typeof LISTS, edit: (definition: string) => string = (text) => text): Promise<number> {
+  async sameList(method: keyof typeof LISTS): Promise<number> {
     const key = LISTS[method];
     const items = async (peer: Host): Promise<string[]> => {
       const reply = await peer.request(method, {});
@@ -103,7 +117,7 @@ export class Pair {
     const own = await items(this.direct);
     const merged = await items(this.proxied);
     const named = method === "tools/list" || method === "prompts/list";
-    const expected = own.map((one) => edit(named ? this.#renamed(one) : one));
+    const expected = own.map((one) => (named ? this.#renamed(one) : one));
     const mine = merged.filter((one) => !named || this.#isMine(one));
     if (this.#exact || named) {
       expect(mine.map(parsed)).toEqual(expected.map(parsed));
@@ -156,6 +170,22 @@ export class Pair {
     expect(parsed(settled(JSON.stringify(relayed.params)))).toEqual(parsed(settled(JSON.stringify(edit(own.params)))));
   }
 
+  /** Waits for as many log messages on both sides: the same ones in the same order, the proxy's under the server's name. */
+  async sameLogs(mark: Mark, count: number): Promise<void> {
+    const since = (peer: Host, from: number): Incoming[] =>
+      peer
+        .notified("notifications/message")
+        .filter(({ index, params }) => index >= from && (peer === this.direct || params["logger"] === this.server));
+    await until(() => this.both.every((peer, i) => since(peer, mark[i]!).length >= count), {
+      what: `${count} messages`,
+    });
+    const [own, relayed] = this.both.map((peer, i) =>
+      since(peer, mark[i]!).map(({ params: { level, data } }) => [level, settled(String(data))]),
+    );
+    expect(own).toHaveLength(count);
+    expect(relayed).toEqual(own);
+  }
+
   #outside(params: Params): Params {
     const { name, ref } = params as { name?: string; ref?: { type: string; name?: string } };
     return {
@@ -165,12 +195,13 @@ export class Pair {
     };
   }
 
+  /** As the host shall see it: under its public name; and as we offer no tasks, nothing demands to be called as one. */
   #renamed(definition: string): string {
     const members = rawEntries(definition).map(([key, value]) => {
       const text = key === "name" ? JSON.stringify(this.publicName(JSON.parse(value) as string)) : value;
       return `${JSON.stringify(key)}:${text}`;
     });
-    return `{${members.join(",")}}`;
+    return `{${members.join(",")}}`.replace('"taskSupport":"required"', '"taskSupport":"optional"');
   }
 
   #isMine(definition: string): boolean {

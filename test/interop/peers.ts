@@ -107,10 +107,12 @@ export const everythingRemote = (kind: "streamableHttp" | "sse"): Promise<Remote
 export const exampleServers = (...names: string[]): Promise<Remote> =>
   startRemote(here("several.mjs"), names, names.length);
 
-/** What a file's tests share: ended in reverse order, all of it, whatever fails. */
+/** What a file's tests share. All of it is ended, whatever fails. */
 export class Shared {
   readonly #things: AsyncDisposable[] = [];
+  readonly #kept: AsyncDisposable[] = [];
 
+  /** Ended at the end, at the same time as the others. */
   use<T extends AsyncDisposable>(thing: T): T {
     this.#things.push(thing);
     return thing;
@@ -118,14 +120,17 @@ export class Shared {
 
   readonly start = async <T extends AsyncDisposable>(starting: Promise<T>): Promise<T> => this.use(await starting);
 
+  /** Ended when none of the others is there to use it. */
+  keep<T extends AsyncDisposable>(thing: T): T {
+    this.#kept.push(thing);
+    return thing;
+  }
+
   async end(): Promise<void> {
     const errors: unknown[] = [];
-    for (const thing of this.#things.splice(0).reverse()) {
-      try {
-        await thing[Symbol.asyncDispose]();
-      } catch (error) {
-        errors.push(error);
-      }
+    for (const things of [this.#things, this.#kept]) {
+      const ends = await Promise.allSettled(things.splice(0).map(async (thing) => thing[Symbol.asyncDispose]()));
+      for (const end of ends) if (end.status === "rejected") errors.push(end.reason);
     }
     if (errors.length > 0) throw new AggregateError(errors, errors.map(String).join("\n"));
   }

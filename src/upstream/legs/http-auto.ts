@@ -47,6 +47,7 @@ class HttpAutoLeg implements Leg {
         if (meansOtherTransport(error)) void this.#switch(probe, error);
         else events.failed(id, error);
       },
+      sessionLost: () => events.sessionLost?.(),
       closed: (why) => {
         if (this.#leg === this.#http) events.closed(why);
       },

@@ -28,12 +28,13 @@ export interface HttpLink extends Wording {
   /** `of`: the request of ours on whose stream it came. */
   frame(frame: Frame, of?: number): void;
   failed(id: number, error: LegError): void;
+  sessionLost(): void;
 }
 
 /** Checks the address and the headers, and loads undici. Rejects with a LegError. */
 export async function connectLink(
   options: HttpLegOptions,
-  events: Pick<HttpLink, "frame" | "failed">,
+  events: Pick<HttpLink, "frame" | "failed" | "sessionLost">,
 ): Promise<HttpLink> {
   const { server, target, log, maxMessageBytes, fetchDispatcher, baseEnv } = options;
   const url = parseUrl(target.url);

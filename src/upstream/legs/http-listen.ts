@@ -59,8 +59,11 @@ export class ListenStream {
         call.abort();
         if (this.#wasOpen && (status >= 500 || status === 429)) return this.#again();
         log.debug({ server, status, type }, "the server offers no GET stream");
-        if (status === 404 && id !== undefined && this.#wasOpen) this.#session.lost = true;
         this.stop();
+        if (status === 404 && id !== undefined && this.#wasOpen && !this.#session.lost) {
+          this.#session.lost = true;
+          this.#link.sessionLost();
+        }
       },
       data: (chunk) => parser.push(chunk),
       end: () => this.#again(),

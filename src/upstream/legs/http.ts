@@ -79,6 +79,9 @@ class HttpLeg implements Leg {
       frame: (frame, of) => {
         if (this.#state === "open") this.#events?.frame(frame, of);
       },
+      sessionLost: () => {
+        if (this.#state === "open") this.#events?.sessionLost?.();
+      },
       failed: (id, error) => {
         if (error.reason === "unauthorized") this.#needsLogin = true;
         if (this.#state === "open") this.#events?.failed(id, error);

@@ -38,9 +38,9 @@ export class SendOrder {
     this.#dispatch = dispatch;
   }
 
-  /** Throws a LegError for a request if too much waits already. Answers and cancels are never refused. */
+  /** Throws a LegError if too much waits already. Answers and cancels are taken for longer than requests. */
   add(message: Outgoing): void {
-    if (this.#waitingBytes > MAX_WAITING_BYTES && message.kind === "request") {
+    if (this.#waitingBytes > (message.kind === "request" ? MAX_WAITING_BYTES : 2 * MAX_WAITING_BYTES)) {
       const text = `the server does not take what is sent to it: ${this.#waitingBytes} bytes are waiting`;
       throw new LegError("full", text, { delivered: "no" });
     }

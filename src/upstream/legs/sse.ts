@@ -41,6 +41,7 @@ class SseLeg implements Leg {
     try {
       const link = await connectLink(this.#options, {
         frame: (frame) => this.#events?.frame(frame),
+        sessionLost: () => {},
         failed: (id, error) => this.#events?.failed(id, error),
       });
       this.#link = link;

@@ -145,8 +145,8 @@ class StdioLeg implements Leg {
       throw closedError(this.#ending ?? "closed");
     }
     const queued = this.#outbox.queuedBytes;
-    // Only requests are refused: a cancel that is lost would leave a request running that nobody waits for.
-    if (queued > MAX_QUEUED_BYTES && message.kind === "request") {
+    // A cancel that is lost would leave a request running that nobody waits for: what is no request is taken for longer.
+    if (queued > (message.kind === "request" ? MAX_QUEUED_BYTES : 2 * MAX_QUEUED_BYTES)) {
       const text = `the server does not read its standard input: ${queued} bytes are waiting`;
       throw new LegError("full", text, { delivered: "no" });
     }

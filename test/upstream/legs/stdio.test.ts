@@ -240,18 +240,23 @@ test("a child that closes its stdout ends the connection and is ended", async ()
   expect(await peer.events.end()).toMatchObject({ reason: "closed its standard output", expected: false });
 });
 
-test("a child that never reads: the queue has a bound", async () => {
+test("a child that never reads: the queue has a bound, and a cancel is taken for longer than a request", async () => {
   await using peer = await open("deaf");
   const big = Buffer.from(`{"jsonrpc":"2.0","method":"n","params":{"x":"${"z".repeat(16 * 1024 * 1024)}"}}`);
   let sent = 0;
-  const send = (): void => {
-    peer.leg.send({ chunks: [big], kind: "notification", method: "n" });
+  const send = (kind: "request" | "notification"): void => {
+    peer.leg.send({ chunks: [big], kind, method: "n", ...(kind === "request" ? { id: sent + 1 } : {}) });
     sent += 1;
   };
+  const full = expect.objectContaining({ reason: "full", delivered: "no" });
   expect(() => {
-    for (let i = 0; i < 20; i++) send();
-  }).toThrow(expect.objectContaining({ reason: "full", delivered: "no" }));
+    for (let i = 0; i < 20; i++) send("request");
+  }).toThrow(full);
   expect(sent).toBe(4);
+  expect(() => {
+    for (let i = 0; i < 20; i++) send("notification");
+  }).toThrow(full);
+  expect(sent).toBe(8);
   await peer.leg.close(50);
   expect(peer.events.ends).toHaveLength(1);
 });
