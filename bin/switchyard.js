@@ -1,4 +1,10 @@
 #!/usr/bin/env node
-import { main } from "../dist/cli/main.js";
+import { existsSync } from "node:fs";
 
-process.exitCode = await main(process.argv.slice(2));
+const main = new URL("../dist/cli/main.js", import.meta.url);
+if (existsSync(main)) {
+  process.exitCode = await (await import(main.href)).main(process.argv.slice(2));
+} else {
+  process.stderr.write("switchyard: this checkout is not built yet. Run `npm ci && npm run build` in it first.\n");
+  process.exitCode = 2;
+}

@@ -66,6 +66,7 @@ export class Connection {
     this.#questions = new Questions(
       (question) => options.onQuestion(this, question),
       (chunks, kind) => this.#tell(chunks, kind),
+      { once: options.server.target.type !== "stdio", log: options.log },
     );
     this.#take = incoming({
       server: this.name,

@@ -4,6 +4,7 @@
  */
 import { Fault } from "../errors.ts";
 import { type Answer, Cancellation } from "../exchange.ts";
+import type { Log } from "../log.ts";
 import { faultToError } from "../wire/codes.ts";
 import type { Frame } from "../wire/frame.ts";
 import { idKey } from "../wire/ids.ts";
@@ -22,20 +23,30 @@ interface Open {
   withdrawn: boolean;
 }
 
+/** Ids of questions that are known to have come. */
+const REMEMBERED = 1000;
+
 /** Questions of one server at once; more than that is not a person answering. */
 const LIMIT = 100;
 
 export class Questions {
   readonly #open = new Map<string, Open>();
+  readonly #asked = new Set<string>();
+  readonly #once: boolean;
+  readonly #log: Log;
   readonly #hand: (question: Question) => Promise<Answer>;
   readonly #send: (chunks: readonly Buffer[], kind: "response" | "notification") => void;
 
+  /** `once`: an id that was used before is the same question again (a resumed HTTP stream replays what it had). */
   constructor(
     hand: (question: Question) => Promise<Answer>,
     send: (chunks: readonly Buffer[], kind: "response" | "notification") => void,
+    { once, log }: { readonly once: boolean; readonly log: Log },
   ) {
     this.#hand = hand;
     this.#send = send;
+    this.#once = once;
+    this.#log = log;
   }
 
   /** `tie` binds a question to the request that it belongs to, and returns what undoes that. */
@@ -43,9 +54,11 @@ export class Questions {
     const idText = frame.idText!;
     const key = idKey(idText);
     if (frame.method === "ping") return this.#reply(idText, resultFrame({}));
-    if (this.#open.has(key)) {
-      return this.#refuse(idText, new Fault("INVALID_REQUEST", `a request with id ${idText} is still in flight`));
+    // An error under the id of an open question would be taken for its answer: a resumed stream may bring it twice.
+    if (this.#open.has(key) || this.#asked.has(key)) {
+      return this.#log.debug({ id: idText }, "a question that came twice was dropped");
     }
+    if (this.#once) this.#remember(key);
     if (this.#open.size >= LIMIT) {
       return this.#refuse(idText, new Fault("QUEUE_FULL", `more than ${LIMIT} requests to the host are open`));
     }
@@ -67,6 +80,15 @@ export class Questions {
       });
   }
 
+  #remember(key: string): void {
+    if (this.#asked.size >= REMEMBERED)
+      for (const oldest of this.#asked) {
+        this.#asked.delete(oldest);
+        break;
+      }
+    this.#asked.add(key);
+  }
+
   /** The server takes its own question back: it gets no answer (spec.md §1.4). */
   cancelled(requestId: string | undefined, reason: string): void {
     const open = requestId === undefined ? undefined : this.#open.get(idKey(requestId));
@@ -79,6 +101,7 @@ export class Questions {
   endAll(reason: string): void {
     const all = [...this.#open.values()];
     this.#open.clear();
+    this.#asked.clear();
     for (const { cancellation } of all) cancellation.cancel(reason);
   }
 

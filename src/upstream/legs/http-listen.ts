@@ -22,10 +22,13 @@ export class ListenStream {
   /** The server has opened it at least once: only then is a 5xx a passing trouble. */
   #wasOpen = false;
   #stopped = false;
+  readonly #answered: () => void;
 
-  constructor(link: HttpLink, session: HttpSession) {
+  /** `answered`: the server has taken the stream, or refused it. May be called several times. */
+  constructor(link: HttpLink, session: HttpSession, answered: () => void) {
     this.#link = link;
     this.#session = session;
+    this.#answered = answered;
   }
 
   open(): void {
@@ -52,6 +55,7 @@ export class ListenStream {
     const call = channel.call("GET", headers.get(id, revision, this.#lastEventId), undefined, {
       head: (status, responseHeaders) => {
         const type = mediaType(responseHeaders);
+        this.#answered();
         if (status === 200 && type === "text/event-stream") {
           this.#wasOpen = true;
           return;
@@ -73,12 +77,14 @@ export class ListenStream {
   }
 
   stop(): void {
+    this.#answered();
     this.#stopped = true;
     clearTimeout(this.#timer);
     this.#call?.abort();
   }
 
   #again(): void {
+    this.#answered();
     if (this.#stopped) return;
     this.#call = undefined;
     const delay = reconnectDelay(this.#retryMs, this.#failures, RETRY_CEILING_MS);

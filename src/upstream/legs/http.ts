@@ -13,6 +13,9 @@ import { ListenStream } from "./http-listen.ts";
 import { Post } from "./http-post.ts";
 import { SendOrder, type Ticket } from "./send-order.ts";
 
+/** A server that answers the GET only with its first event must not hold up the requests. */
+const LISTEN_MS = 300;
+
 export interface HttpLegOptions {
   /** Key in `mcpServers`, for the log. */
   readonly server: string;
@@ -120,8 +123,7 @@ class HttpLeg implements Leg {
       started: () => ticket.started(),
       headed: () => {
         this.#initializing = false;
-        ticket.headed();
-        this.#openListen();
+        this.#openListen(() => ticket.headed());
       },
     };
   }
@@ -132,11 +134,17 @@ class HttpLeg implements Leg {
     setImmediate(() => this.#openListen());
   }
 
-  #openListen(): void {
+  /** `answered` is called when the server has taken the stream or refused it, or does neither for a while. */
+  #openListen(answered: () => void = () => {}): void {
     const session = this.#session;
     const ready = this.#state === "open" && session.revision !== undefined && !session.lost;
-    if (!ready || this.#initializing || this.#listen !== undefined || this.#link === undefined) return;
-    this.#listen = new ListenStream(this.#link, session);
+    if (!ready || this.#initializing || this.#listen !== undefined || this.#link === undefined) return answered();
+    // What a server has to say outside of requests is lost while there is no stream for it: the first request waits.
+    const timer = setTimeout(answered, LISTEN_MS).unref();
+    this.#listen = new ListenStream(this.#link, session, () => {
+      clearTimeout(timer);
+      answered();
+    });
     this.#listen.open();
   }
 
