@@ -2,6 +2,7 @@
  * A host in the same process, through the whole stack: what `check --connect`, `list` and `call` use, so that they show
  * exactly what a real host would get.
  */
+import { type Explained, explainName, type Unknown } from "./explain.ts";
 import type { Log } from "./log.ts";
 import { type ProxyOptions, SwitchyardProxy } from "./proxy.ts";
 import type { ListMethod } from "./router/catalogue.ts";
@@ -75,6 +76,8 @@ export interface Client {
   ): Promise<CallOutcome>;
   /** Allow entries of filters and rules that match nothing that was listed. */
   unusedRules(): string[];
+  /** A dry run; `catalogue` was called before. `args`: JSON text of an object. */
+  explain(name: string, args?: string): Explained | Unknown;
   close(): Promise<void>;
 }
 
@@ -85,7 +88,12 @@ const LIST_METHODS: readonly ListMethod[] = [
   "resources/templates/list",
 ];
 
-export async function startClient(options: ProxyOptions): Promise<Client> {
+export interface ClientOptions extends ProxyOptions {
+  /** As whom the policy sees us. */
+  readonly clientName?: string;
+}
+
+export async function startClient(options: ClientOptions): Promise<Client> {
   const client = new InProcessHost(options);
   await client.open();
   return client;
@@ -95,11 +103,13 @@ class InProcessHost implements Client {
   readonly #proxy: SwitchyardProxy;
   readonly #log: Log;
   readonly #version: string;
+  readonly #name: string;
   readonly #waiting = new Map<number, (answer: Frame) => void>();
   readonly #progress = new Map<number, (report: ProgressReport) => void>();
   #nextId = 1;
 
-  constructor(options: ProxyOptions) {
+  constructor(options: ClientOptions) {
+    this.#name = options.clientName ?? "switchyard-cli";
     this.#log = options.log;
     this.#version = options.version;
     this.#proxy = new SwitchyardProxy(options, (chunks) => this.#receive(Buffer.concat(chunks)));
@@ -107,7 +117,7 @@ class InProcessHost implements Client {
 
   async open(): Promise<void> {
     await this.#proxy.start();
-    const clientInfo = { name: "switchyard-cli", version: this.#version };
+    const clientInfo = { name: this.#name, version: this.#version };
     const answered = this.#request("initialize", { protocolVersion: LATEST_LEGACY, capabilities: {}, clientInfo });
     await answered.answer;
     this.#send({ jsonrpc: "2.0", method: "notifications/initialized" });
@@ -137,7 +147,7 @@ class InProcessHost implements Client {
       prompts: shown("prompts/list"),
       resources: shown("resources/list"),
       templates: shown("resources/templates/list"),
-      hidden: catalogue.hidden(),
+      hidden: catalogue.hidden((item) => this.#proxy.whyHidden(item)),
     };
   }
 
@@ -172,6 +182,11 @@ class InProcessHost implements Client {
     const { catalogue, policy } = this.#proxy;
     const listed = LIST_METHODS.flatMap((method) => catalogue.items(method));
     return policy.unused([...listed, ...catalogue.hidden()]);
+  }
+
+  explain(name: string, args?: string): Explained | Unknown {
+    const caller = { client: this.#name, version: this.#version, principal: undefined };
+    return explainName(this.#proxy, caller, name, args);
   }
 
   close(): Promise<void> {

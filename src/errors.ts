@@ -16,6 +16,10 @@ export type FaultCode =
   | "SERVER_UNAVAILABLE"
   | "SERVER_CLOSED"
   | "NEEDS_LOGIN"
+  | "POLICY_DENIED"
+  | "RATE_LIMITED"
+  | "NOT_APPROVED"
+  | "APPROVAL_UNAVAILABLE"
   | "DEADLINE_EXCEEDED"
   | "QUEUE_FULL"
   | "MESSAGE_TOO_LARGE"
@@ -69,4 +73,14 @@ export function unknownItem(kind: "tool" | "prompt" | "resource", publicName: st
     return new Fault("RESOURCE_NOT_FOUND", `Resource not found: ${publicName}`, { data: { uri: publicName } });
   }
   return new Fault("UNKNOWN_ITEM", `Unknown ${kind}: ${publicName}`);
+}
+
+/** The one answer to a server's question that the host did not declare, and to one that policy forbids. */
+export function undeclared(method: string, capability: string): Fault {
+  return new Fault("METHOD_NOT_FOUND", `Method not found: ${method} (this host did not declare ${capability})`);
+}
+
+/** Its item is in the list, and there is nothing to hide: whoever calls is told that it is the arguments. */
+export function refusedCall(kind: "tool" | "prompt" | "resource", publicName: string): Fault {
+  return new Fault("POLICY_DENIED", `Refused by policy: ${kind} ${publicName} may not be used with these arguments`);
 }

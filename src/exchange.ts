@@ -5,6 +5,7 @@
  * `audit(resolve(policy(limits(dispatch))))`, built in `proxy.ts`. A layer is a function around the next handler; the
  * types say what it needs and what it adds, so a stack in the wrong order, or without policy, does not compile.
  */
+import type { RateLimit } from "./config/types.ts";
 import type { Frame } from "./wire/frame.ts";
 import type { MethodRow } from "./wire/methods.ts";
 
@@ -65,10 +66,19 @@ export class Cancellation {
 
 /** What a decision was and which rule made it (interface.md, audit field `decision`). */
 export interface Decision {
-  readonly effect: "allow" | "deny";
+  /** "ask": the host's user was asked, or could not be; `reason` says what came of it. */
+  readonly effect: "allow" | "deny" | "ask";
   /** Where the rule is written: "rules[2]", "default", "mcpServers.files.tools.deny", … */
   readonly rule: string;
   readonly reason?: string;
+  /** All of them hold, each for itself. */
+  readonly limits?: readonly LimitOf[];
+}
+
+/** A limit on how often one caller uses one item. */
+export interface LimitOf extends RateLimit {
+  /** Where the rule is written that has it. */
+  readonly rule: string;
 }
 
 /** The mutable part of an exchange: layers note what they learnt, audit writes it once. Times are performance.now() ms. */
@@ -86,6 +96,17 @@ export interface Trail {
   /** When the request was written to the server, and when its answer (or end) came. */
   sentAt: number | undefined;
   answeredAt: number | undefined;
+  /** The result was larger than `maxResultBytes` and was cut. Sizes of the result as JSON text. */
+  truncated?: Truncation;
+  /** The item is not as it was pinned; digests are SHA-256 in hex. */
+  pin?: { readonly state: string; readonly pinned?: string; readonly current?: string };
+}
+
+export interface Truncation {
+  readonly fromBytes: number;
+  readonly toBytes: number;
+  /** `isError` is ours: without its structured content a result of this tool can only be an error. */
+  readonly markedError: boolean;
 }
 
 export function newTrail(): Trail {
@@ -142,6 +163,8 @@ export interface PolicyItem {
   readonly kind: ItemKind;
   /** Original name, or URI, or URI template. */
   readonly original: string;
+  /** As the server sent it, parsed once; not there for a URI that is in no list. */
+  definition?(): Readonly<Record<string, unknown>>;
 }
 
 export interface Resolved extends Exchange {
@@ -154,9 +177,15 @@ export function aimAt(exchange: Exchange, target: Target): Resolved {
   return exchange as Resolved;
 }
 
+declare const judged: unique symbol;
+/** Proof that policy does not deny the exchange; it may still demand that the user is asked (`trail.decision`). */
+export interface Judged extends Resolved {
+  readonly [judged]: true;
+}
+
 declare const permit: unique symbol;
-/** Proof that policy has let the exchange through; only `pipeline/policy` makes one. */
-export interface Permitted extends Resolved {
+/** Proof that the exchange may go out: policy allows it, or the user did. Only `pipeline/approval` makes one. */
+export interface Permitted extends Judged {
   readonly [permit]: true;
 }
 

@@ -14,6 +14,8 @@ import { members } from "./wire/values.ts";
 
 /** Larger catalogues are not kept: reading them would cost more than it saves. */
 const LIMIT_BYTES = 8 * 1024 * 1024;
+/** How long after a server said what it offers that is written down. */
+const KEEP_MS = 3000;
 
 export function cacheFolder(env: NodeJS.ProcessEnv, platform: NodeJS.Platform): string {
   const home = env.HOME ?? homedir();
@@ -28,6 +30,7 @@ export class LastSeen {
   readonly #log: Log;
   /** What is in each file, so that it is written only when it changed. */
   readonly #kept = new Map<string, string>();
+  readonly #soon = new Map<string, { readonly timer: NodeJS.Timeout; readonly keep: () => Promise<void> }>();
 
   constructor(folder: string, log: Log) {
     this.#folder = folder;
@@ -48,8 +51,28 @@ export class LastSeen {
     );
   }
 
+  /** Not at once: the lists are being walked, and a server that changes them often is written seldom. */
+  keepSoon(server: ServerConfig, stored: () => StoredLists): void {
+    const { name } = server;
+    if (this.#soon.has(name)) return;
+    const keep = async (): Promise<void> => {
+      this.#soon.delete(name);
+      const lists = stored();
+      // A server that was not walked to the end of one list has nothing whole to keep.
+      if (lists.size > 0) await this.#keep(server, lists);
+    };
+    this.#soon.set(name, { timer: setTimeout(() => void keep(), KEEP_MS).unref(), keep });
+  }
+
+  /** Writes at once what was to be written soon. */
+  async close(): Promise<void> {
+    const open = [...this.#soon.values()];
+    for (const { timer } of open) clearTimeout(timer);
+    await Promise.all(open.map(({ keep }) => keep()));
+  }
+
   /** Writes what a server offers now, whole or not at all. A folder that cannot be written costs a debug line. */
-  async keep(server: ServerConfig, lists: StoredLists): Promise<void> {
+  async #keep(server: ServerConfig, lists: StoredLists): Promise<void> {
     const file = this.#file(server);
     const text = `{${[...lists].map(([method, items]) => `${JSON.stringify(method)}:${items.toString("utf8")}`).join(",\n")}}`;
     if (text.length > LIMIT_BYTES || this.#kept.get(file) === text) return;

@@ -8,21 +8,37 @@
  * and its answer the same way back; router/answers touches it only where the protocol makes that the proxy's business.
  */
 
+import { userOf } from "./approvals.ts";
 import type { Config, ServerConfig } from "./config/types.ts";
+import { connect } from "./connect.ts";
 import { mergeCapabilities, mergeInstructions, type ServerFacts } from "./downstream/handshake.ts";
 import { type HostFacts, HostSession } from "./downstream/session.ts";
 import { Fault } from "./errors.ts";
-import { type Answer, type Exchange, type Handler, newTrail } from "./exchange.ts";
+import {
+  type Answer,
+  type Exchange,
+  type Handler,
+  type Judged,
+  newTrail,
+  type Permitted,
+  type PolicyItem,
+} from "./exchange.ts";
+import { hostView, passToServers } from "./hostview.ts";
 import { LastSeen } from "./lastseen.ts";
 import type { Log } from "./log.ts";
+import { Pinning } from "./pinning.ts";
+import { approvalLayer } from "./pipeline/approval/layer.ts";
 import { auditLayer } from "./pipeline/audit/layer.ts";
 import { type AuditSink, openAudit } from "./pipeline/audit/sink.ts";
 import { limitsLayer } from "./pipeline/limits/limits.ts";
-import { compilePolicy, type Policy, policyLayer } from "./pipeline/policy/policy.ts";
+import { rateLayer } from "./pipeline/limits/rate.ts";
+import { resultCapLayer } from "./pipeline/limits/result-cap.ts";
+import { pinsLayer } from "./pipeline/pins/layer.ts";
+import { compilePolicy, type Policy, type PolicyCaller, policyLayer } from "./pipeline/policy/policy.ts";
 import { serverPort, source } from "./ports.ts";
-import { makeRedactor } from "./redact/redact.ts";
+import { hasResource, knock, watchAgain } from "./requests.ts";
 import { AnswerRules } from "./router/answers.ts";
-import { Catalogue } from "./router/catalogue.ts";
+import { Catalogue, type CatalogueSetup } from "./router/catalogue.ts";
 import { applyLevel, dispatcher } from "./router/dispatch.ts";
 import { Elicitations } from "./router/elicitations.ts";
 import type { Host } from "./router/hosts.ts";
@@ -32,14 +48,11 @@ import type { ServerPort } from "./router/ports.ts";
 import { Questions } from "./router/questions.ts";
 import { resolveLayer } from "./router/resolve.ts";
 import { Subscriptions } from "./router/subscriptions.ts";
-import { Connection } from "./upstream/connection.ts";
-import { createLeg } from "./upstream/legs/create.ts";
+import type { Connection } from "./upstream/connection.ts";
 import type { Question } from "./upstream/questions.ts";
-import { rewrite } from "./wire/edits.ts";
-import type { Frame } from "./wire/frame.ts";
 import { type MethodRow, rowOf } from "./wire/methods.ts";
 import { createSealer } from "./wire/seal.ts";
-import { requestFrame } from "./wire/splice.ts";
+import { within } from "./within.ts";
 
 export interface ProxyOptions {
   readonly config: Config;
@@ -51,16 +64,16 @@ export interface ProxyOptions {
   readonly cacheFolder?: string;
 }
 
-/** How long after a server said what it offers that is written down. */
-const KEEP_MS = 3000;
-
 /** How long each step of stopping a server may take: after EOF, after SIGTERM. */
 const STOP_STEP_MS = 1500;
+/** The same when the host insists: it sends SIGKILL two seconds later, and then nobody is left to stop them. */
+const HURRIED_STEP_MS = 400;
 
 /** Everything between one host and its servers. */
 export class SwitchyardProxy {
   readonly catalogue: Catalogue;
   readonly policy: Policy;
+  readonly pinning: Pinning;
   readonly connections: readonly Connection[];
   readonly session: HostSession;
   readonly #options: ProxyOptions;
@@ -71,10 +84,10 @@ export class SwitchyardProxy {
   readonly #notify: Notify;
   readonly #sink: AuditSink | undefined;
   readonly #handle: Handler<Exchange>;
+  readonly #setup: CatalogueSetup;
   readonly #waited = new Set<string>();
   readonly #everReady = new Set<string>();
   readonly #lastSeen: LastSeen | undefined;
-  readonly #keeping = new Map<string, NodeJS.Timeout>();
   #host: Host | undefined;
   #offered: Record<string, unknown> = {};
 
@@ -87,13 +100,26 @@ export class SwitchyardProxy {
     this.#byName = new Map(this.connections.map((connection) => [connection.name, connection]));
     this.#ports = new Map(this.connections.map((connection) => [connection.name, serverPort(connection, log)]));
     this.policy = compilePolicy({ policy: config.policy, servers: config.servers });
-    this.catalogue = new Catalogue({
+    this.#setup = {
       config,
       sources: this.connections.map(source),
+      viewKey: "",
+      visible: (item) => this.#isVisible(item),
+    };
+    this.pinning = new Pinning({
+      file: config.file,
+      servers: config.servers,
+      log,
+      listsUri: (server, uri) => this.catalogue.listsUri(server, uri),
+      audit: () => audit,
+      caller: () => this.session.caller,
+      changed: () => this.catalogue.reconfigure(this.#setup),
+    });
+    this.catalogue = new Catalogue({
+      ...this.#setup,
       log,
       sealer: createSealer(),
-      viewKey: "",
-      visible: (item) => this.policy.decide(item, this.#policyCaller()).effect === "allow",
+      listed: (server, method, items, from) => this.pinning.listed(server, method, items, from),
       onChanged: (list) => this.#listChanged(list),
     });
     const elicitations = new Elicitations();
@@ -123,10 +149,23 @@ export class SwitchyardProxy {
     const redactions = { secrets: config.secrets, redactKeys: config.audit?.redactKeys ?? [] };
     // The first layer sees a request first and its outcome last: what is denied, refused or cancelled is recorded too.
     const audit = auditLayer(this.#sink, { payloads: config.audit?.payloads ?? "none", ...redactions });
-    const resolve = resolveLayer(this.catalogue, (owner) => this.#probe(owner));
+    const resolve = resolveLayer({
+      catalogue: this.catalogue,
+      shows: this.#setup.visible,
+      hides: (server) => this.policy.mayHideResources(server) || this.pinning.enforces(server),
+      probe: (owner) => this.#probe(owner),
+      knock: (server) => knock(this.#ports.get(server)!),
+      settle: (item) => (this.pinning.enforces(item.server) ? this.catalogue.current(item) : undefined),
+    });
     const policy = policyLayer(this.policy);
+    const rates = rateLayer();
     const limits = limitsLayer({ servers: config.servers });
-    this.#handle = audit(resolve(policy(limits(dispatch))));
+    const cap = resultCapLayer({ servers: config.servers });
+    const approval = approvalLayer(userOf(() => this.#host));
+    const deviation = (item: PolicyItem) => this.pinning.deviation(item);
+    const pins = pinsLayer<Judged>(deviation);
+    const pinsStill = pinsLayer<Permitted>(deviation);
+    this.#handle = audit(resolve(policy(pins(rates(approval(limits(cap(pinsStill(dispatch)))))))));
 
     this.session = new HostSession({
       write,
@@ -134,7 +173,8 @@ export class SwitchyardProxy {
       log,
       initialize: (host) => this.#initialize(host),
       offered: (row) => this.#isOffered(row),
-      notified: (frame) => this.#fromHost(frame),
+      notified: (frame) =>
+        passToServers(frame, this.#host?.capabilities, this.connections, this.policy, this.#policyCaller()),
     });
   }
 
@@ -153,10 +193,13 @@ export class SwitchyardProxy {
   }
 
   /** Ends every server, in order, and closes the audit file. */
-  async close(): Promise<void> {
+  async close(hurried = false): Promise<void> {
     this.session.close("Switchyard is shutting down");
-    await Promise.all([...this.#keeping.keys()].map((server) => this.#keep(server)));
-    await Promise.all(this.connections.map((connection) => connection.close(STOP_STEP_MS)));
+    // A server that is not read cannot be seen to end; what it still says goes to nobody.
+    this.pressed(false);
+    this.pinning.close();
+    await this.#lastSeen?.close();
+    await Promise.all(this.connections.map((connection) => connection.close(hurried ? HURRIED_STEP_MS : STOP_STEP_MS)));
     await this.#sink?.close();
   }
 
@@ -172,14 +215,16 @@ export class SwitchyardProxy {
       notify: (chunks) => session.notify(chunks),
       ask: (exchange, deadlineMs, compose) => session.ask(exchange, deadlineMs, compose),
     };
+    // What was listed of an earlier start was judged for nobody yet.
+    if (this.policy.perCaller) this.catalogue.reconfigure(this.#setup);
     const view = { capabilities: facts.capabilities, staticRoots: config.roots !== undefined };
-    for (const connection of this.connections) connection.greet(view);
+    const who = this.#policyCaller();
+    for (const connection of this.connections) connection.greet(hostView(this.policy, connection.name, who, view));
     await within(config.timeouts.startupMs, Promise.all(this.connections.map((connection) => connection.settled())));
     const servers: ServerFacts[] = this.connections.map(({ name, hello }) => ({
       name,
-      title: hello?.info.title,
       capabilities: hello?.capabilities,
-      instructions: hello?.instructions,
+      ...this.pinning.introduction(name, hello?.info.title, hello?.instructions),
     }));
     this.#offered = mergeCapabilities(servers);
     const instructions = mergeInstructions(servers, config.names.separator);
@@ -207,37 +252,26 @@ export class SwitchyardProxy {
     this.#host?.notify([Buffer.from(`{"jsonrpc":"2.0","method":"notifications/${list}/list_changed"}`)]);
   }
 
-  /** roots/list_changed goes to servers that were told of it; what MCP does not know goes to all, as it came. */
-  #fromHost(frame: Frame): void {
-    const roots = frame.method === "notifications/roots/list_changed";
-    if (!roots && rowOf(frame.method!) !== undefined) return;
-    const declared = this.#host?.capabilities.roots as { listChanged?: unknown } | undefined;
-    if (roots && declared?.listChanged !== true) return;
-    for (const connection of this.connections) connection.notify([frame.bytes]);
+  /** Of an item that is not visible: which rule or pin hides it, and the reason it gives. */
+  whyHidden(item: PolicyItem): string {
+    const decided = this.policy.decide(item, this.#policyCaller());
+    const { rule, reason } = decided.effect === "deny" ? decided : (this.pinning.refusal(item) ?? decided);
+    return `hidden by ${rule === "pin" ? "pin" : `policy, ${rule}`}${reason === undefined ? "" : `: ${reason}`}`;
   }
 
-  #policyCaller(): { client: string; principal: string | undefined } {
-    return { client: this.session.host?.client.name ?? "", principal: undefined };
+  #isVisible(item: PolicyItem): boolean {
+    return this.policy.decide(item, this.#policyCaller()).effect !== "deny" && this.pinning.refusal(item) === undefined;
+  }
+
+  #policyCaller(): PolicyCaller {
+    const { name = "", version = "" } = this.session.host?.client ?? {};
+    return { client: name, version, principal: undefined };
   }
 
   // --- towards the servers --------------------------------------------------------------------------------------------
 
   #connection(server: ServerConfig): Connection {
-    const { log, version, config, env } = this.#options;
-    const { text: redact } = makeRedactor({ secrets: config.secrets, redactKeys: config.audit?.redactKeys ?? [] });
-    return new Connection({
-      server,
-      version,
-      log,
-      createLeg: () =>
-        createLeg({
-          server: server.name,
-          target: server.target,
-          log,
-          maxMessageBytes: config.maxMessageBytes,
-          redact,
-          ...(env ? { baseEnv: env } : {}),
-        }),
+    return connect(server, this.#options, {
       onReady: (connection) => this.#serverReady(connection),
       onDown: () => {},
       onNotification: (connection, frame) => this.#notify.fromServer(connection.name, frame),
@@ -248,54 +282,26 @@ export class SwitchyardProxy {
   /** First of all what the host had asked for is asked for again, then the lists are walked. */
   #serverReady(connection: Connection): void {
     const port = this.#ports.get(connection.name)!;
+    this.pinning.greeted(connection.name, connection.hello?.instructions);
     applyLevel(port, this.#levels);
     const again = this.#everReady.has(connection.name);
     this.#everReady.add(connection.name);
     if (again && port.declares("subscribe")) {
-      for (const { original } of this.#subscriptions.of(connection.name)) this.#watchAgain(port, original);
+      for (const { original } of this.#subscriptions.of(connection.name)) watchAgain(port, original);
       this.#notify.changedUnseen(connection.name);
     }
     this.catalogue.refresh(connection.name);
-    this.#keepSoon(connection.name);
-  }
-
-  /** Not at once: the lists are being walked, and a server that changes them often is written seldom. */
-  #keepSoon(server: string): void {
-    if (this.#lastSeen === undefined || this.#keeping.has(server)) return;
-    this.#keeping.set(server, setTimeout(() => void this.#keep(server), KEEP_MS).unref());
-  }
-
-  async #keep(server: string): Promise<void> {
-    clearTimeout(this.#keeping.get(server));
-    this.#keeping.delete(server);
-    const lists = this.catalogue.stored(server);
-    // A server that was not walked to the end of one list has nothing whole to keep.
-    if (lists.size > 0) await this.#lastSeen?.keep(this.#byName.get(server)!.server, lists);
-  }
-
-  #watchAgain(port: ServerPort, uri: string): void {
-    const frame = requestFrame("resources/subscribe", { uri });
-    port
-      .request({
-        method: frame.method!,
-        compose: (id) => rewrite(frame, id, []),
-        cancellation: undefined,
-        timeouts: undefined,
-      })
-      .catch((error: unknown) => port.note(`resources/subscribe ${uri}`, error));
+    this.#lastSeen?.keepSoon(connection.server, () => this.catalogue.stored(connection.name));
   }
 
   /** Does this server have the URI? Asked by reading, the one request without side effects by intent. */
   async #probe(owner: { server: string; original: string }): Promise<boolean> {
-    const item = { server: owner.server, kind: "resource", original: owner.original } as const;
-    if (this.policy.decide(item, this.#policyCaller()).effect !== "allow") return false;
     const port = this.#ports.get(owner.server)!;
-    const frame = requestFrame("resources/read", { uri: owner.original });
-    const timeouts = port.config.timeouts;
-    const answer = await port
-      .request({ method: frame.method!, compose: (id) => rewrite(frame, id, []), cancellation: undefined, timeouts })
-      .catch(() => undefined);
-    return answer !== undefined && !answer.isError && answer.text("contents") !== "[]";
+    const item = this.catalogue.resource(owner);
+    const mayAsk = this.policy.decide(item, this.#policyCaller()).effect === "allow" && !this.pinning.refusal(item);
+    if (mayAsk) return hasResource(port, owner.original);
+    await knock(port).catch(() => {});
+    return false;
   }
 
   #question(connection: Connection, { frame, cancellation, progress }: Question): Promise<Answer> {
@@ -323,16 +329,4 @@ export class SwitchyardProxy {
   connection(name: string): Connection | undefined {
     return this.#byName.get(name);
   }
-}
-
-/** Waits for `work`, but no longer than `ms`. */
-export function within(ms: number, work: Promise<unknown>): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    const done = (): void => {
-      clearTimeout(timer);
-      resolve();
-    };
-    work.then(done, done);
-  });
 }

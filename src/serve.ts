@@ -4,6 +4,7 @@ import { StdioHostLeg } from "./downstream/stdio.ts";
 import { cacheFolder } from "./lastseen.ts";
 import { linkChain } from "./loop.ts";
 import { type ProxyOptions, SwitchyardProxy } from "./proxy.ts";
+import { unusedEntries } from "./unused.ts";
 import { killAllGroupsSync } from "./upstream/legs/kill.ts";
 import { within } from "./within.ts";
 
@@ -86,5 +87,9 @@ export async function startServe(options: ServeOptions): Promise<number> {
 
     // The children start at once; the host is listened to once what they offered last time has been read.
     void proxy.start().then(() => leg.serve(proxy.session));
+    void unusedEntries(proxy).then((unused) => {
+      for (const entry of ending === undefined ? unused : [])
+        log.warn({ entry }, "an entry of the policy has no effect");
+    });
   });
 }

@@ -84,6 +84,12 @@ async function whyUnknown(client: Client, name: string): Promise<string> {
   );
 }
 
+/** The text itself, once it is known to be a JSON object. */
+export function argumentsText(text: string): string {
+  parseArguments(text);
+  return text;
+}
+
 function parseArguments(text: string): unknown {
   const parsed = parseJson(text.trim() === "" ? "{}" : text);
   if (!("value" in parsed)) {

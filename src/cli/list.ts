@@ -7,11 +7,15 @@ import { addCommonOptions, type CommonOptions, type Run, type Shell } from "./sh
 import { oneLine, table } from "./text.ts";
 
 interface ListOptions extends CommonOptions {
+  hidden?: boolean;
+  client?: string;
   json?: boolean;
 }
 
 export function addList(program: Command, run: Run): void {
   addCommonOptions(program.command("list").description("show what a host would see, and what is hidden and why"))
+    .option("--hidden", "show only what is hidden, each with the rule or pin that hides it")
+    .option("--client <name>", "the name that the host gives for itself", "switchyard-cli")
     .option("--json", "print it as JSON, definitions included")
     .addHelpText("after", "\nExample:\n  switchyard list --config switchyard.json --log-level warn")
     .action((options: ListOptions) => run((shell) => list(shell, options)));
@@ -20,16 +24,20 @@ export function addList(program: Command, run: Run): void {
 async function list(shell: Shell, options: ListOptions): Promise<number> {
   const opened = await shell.open(options);
   const { config } = opened;
-  return shell.withClient(opened, async (client) => {
-    const catalogue = await client.catalogue();
+  const work = async (client: Client): Promise<number> => {
+    const whole = await client.catalogue();
+    const catalogue = options.hidden === true ? { ...NOTHING, hidden: whole.hidden } : whole;
     const servers = client.servers();
     if (options.json === true) await shell.json(asJson(catalogue, servers, config));
     else await shell.print(asText(catalogue, shell.width, shell.redact));
     await shell.complain(absent(servers, config));
     const ready = servers.some(({ state }) => state === "ready");
     return ready || (config.servers.length === 0 && config.broken.length === 0) ? 0 : 1;
-  });
+  };
+  return shell.withClient(opened, work, options.client);
 }
+
+const NOTHING = { tools: [], prompts: [], resources: [], templates: [] };
 
 type Catalogue = Awaited<ReturnType<Client["catalogue"]>>;
 const kinds = ["tools", "prompts", "resources", "templates"] as const;

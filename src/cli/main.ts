@@ -4,8 +4,10 @@
  */
 import { Command, CommanderError } from "commander";
 import { ConfigError, Fault } from "../errors.ts";
+import { addAudit } from "./audit/command.ts";
 import { addCall } from "./call.ts";
 import { addCheck } from "./check.ts";
+import { addExplain } from "./explain.ts";
 import { type Io, realIo, write } from "./io.ts";
 import { addList } from "./list.ts";
 import { addSchema } from "./schema.ts";
@@ -53,7 +55,7 @@ Exit codes: 0 done, 1 failed at run time, 2 usage or configuration error.
 Example, as a host's only entry:
   "switchyard": { "command": "npx", "args": ["-y", "mcp-switchyard", "serve", "--config", "/path/to/switchyard.json"] }`,
     );
-  for (const add of [addServe, addCheck, addList, addCall, addSchema]) add(program, run);
+  for (const add of [addServe, addCheck, addList, addExplain, addCall, addAudit, addSchema]) add(program, run);
   return program;
 }
 

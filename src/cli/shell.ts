@@ -77,6 +77,7 @@ export class Shell {
   async withClient(
     { config, log }: { config: Config; log: Log },
     work: (client: Client, signal: AbortSignal) => Promise<number>,
+    clientName?: string,
   ): Promise<number> {
     const controller = new AbortController();
     const { signal } = controller;
@@ -87,7 +88,13 @@ export class Shell {
       for (const name of stopSignals) this.io.signals.off(name, stop);
     };
     try {
-      const client = await this.io.engine.startClient({ config, log, version, env: this.io.env });
+      const client = await this.io.engine.startClient({
+        config,
+        log,
+        version,
+        env: this.io.env,
+        ...(clientName === undefined ? {} : { clientName }),
+      });
       try {
         return await Promise.race([work(client, signal), interruption(signal)]);
       } finally {

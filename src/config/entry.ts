@@ -6,7 +6,7 @@ import { expandHome } from "./find.ts";
 import { hostKeys, typeSynonyms } from "./hosts.ts";
 import type { KeyPath, Problem } from "./problem.ts";
 import type { entrySchema } from "./schema.ts";
-import type { Filter, HttpTarget, Rename, ServerConfig, StdioTarget, Timeouts } from "./types.ts";
+import type { Filter, HttpTarget, PinMode, Rename, ServerConfig, StdioTarget, Timeouts } from "./types.ts";
 
 export type Entry = z.output<typeof entrySchema>;
 
@@ -17,6 +17,8 @@ export interface Surroundings {
   readonly env: NodeJS.ProcessEnv;
   readonly platform: NodeJS.Platform;
   readonly timeouts: Timeouts;
+  readonly maxResultBytes: number;
+  readonly pin: PinMode;
 }
 
 /** Mistakes that need more than one key to be seen. */
@@ -102,6 +104,8 @@ export function resolveEntry(
     timeouts: { ...around.timeouts, ...entry.timeouts },
     concurrency: entry.concurrency,
     queueLimit: entry.queueLimit ?? defaultQueueLimit,
+    maxResultBytes: entry.maxResultBytes ?? around.maxResultBytes,
+    pin: entry.pin ?? around.pin,
     secrets,
   };
 }

@@ -47,9 +47,9 @@ export async function loadConfig(file: string, env: NodeJS.ProcessEnv): Promise<
   const top = await loadTop(source, around);
   if ("problems" in top) throw new ConfigError(sayAll(top.problems).join("\n"));
   const drafts = await draftEntries(source, env);
-  const { servers, broken, warnings } = finish(drafts, top, { ...around, timeouts: top.timeouts }, sayAll);
-
-  const { secrets, warnings: topWarnings, ...rest } = top;
+  const { secrets, warnings: topWarnings, maxResultBytes, pin, ...rest } = top;
+  const inherited = { ...around, timeouts: top.timeouts, maxResultBytes, pin };
+  const { servers, broken, warnings } = finish(drafts, top, inherited, sayAll);
   return {
     ...rest,
     file: path,

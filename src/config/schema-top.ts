@@ -1,6 +1,8 @@
 /** The keys of the file that are no server: the second half of `schema.ts`, with the same rule about importing it. */
 import * as z from "zod";
-import { entrySchema, namesSchema, pageSchema, policySchema, timeoutsSchema } from "./schema.ts";
+import { defaultCheckpointEvery } from "./defaults.ts";
+import { entrySchema, maxResultBytes, namesSchema, pageSchema, pin, timeoutsSchema } from "./schema.ts";
+import { policySchema } from "./schema-policy.ts";
 
 const optional = z.exactOptional;
 
@@ -29,14 +31,22 @@ const auditSchema = z.strictObject({
     }),
   ),
   rotateBytes: optional(
-    z
-      .int()
-      .min(1)
-      .superRefine((_, context) => {
-        const message = "rotation is not supported by this version, and the file would grow on. Remove the key.";
-        context.addIssue({ code: "custom", message });
-      })
-      .meta({ description: "Size at which a new file is begun. Not supported by this version: refused." }),
+    z.int().min(1).meta({
+      description:
+        "Size in bytes at which the file is set aside, under its name with the number of its last record, and a new one begun. Default: never.",
+    }),
+  ),
+  signingKeyFile: optional(
+    z.string().min(1).meta({
+      description:
+        "File with an Ed25519 private key (PEM) that signs checkpoints of the chain; relative to the folder of this file. Default: none are written.",
+    }),
+  ),
+  checkpointEvery: optional(
+    z.int().min(1).meta({
+      description: "A signed checkpoint after so many records. Needs signingKeyFile.",
+      default: defaultCheckpointEvery,
+    }),
   ),
   redactKeys: optional(
     z
@@ -122,6 +132,8 @@ const topShape = {
     z.array(rootSchema).meta({ description: "Roots offered to servers when the host offers none. Default: none." }),
   ),
   http: optional(httpSchema.meta({ description: "For serve --http. Has no effect in this version." })),
+  maxResultBytes,
+  pin,
   maxMessageBytes: optional(
     z.int().min(0).meta({
       description: "Largest message taken from a host or a server, in bytes; a larger one fails alone. 0 = no limit.",

@@ -3,7 +3,15 @@
  * `switchyard schema`. The files that import zod (100 ms) are reached by `await import()` only.
  */
 import * as z from "zod";
-import { defaultNames, defaultPage, defaultQueueLimit, defaultTimeouts, maxMs } from "./defaults.ts";
+import {
+  defaultMaxResultBytes,
+  defaultNames,
+  defaultPage,
+  defaultPin,
+  defaultQueueLimit,
+  defaultTimeouts,
+  maxMs,
+} from "./defaults.ts";
 import { type GlobStyle, globProblem } from "./glob.ts";
 import { hostKeys, typeSynonyms } from "./hosts.ts";
 
@@ -21,7 +29,7 @@ const noNul = (value: string) =>
   value.includes("\0") ? "holds a NUL character, which no program can be given. Remove it." : undefined;
 const plain = text(noNul);
 const filled = text((value) => (value === "" ? "is empty. Write a value or remove the key." : noNul(value)));
-const globs = (style: GlobStyle) => z.array(text((value) => globProblem(value, style)));
+export const globs = (style: GlobStyle) => z.array(text((value) => globProblem(value, style)));
 
 function webUrl(value: string): string | undefined {
   const address = URL.canParse(value) ? new URL(value) : undefined;
@@ -84,6 +92,20 @@ const filter = (what: string, style: GlobStyle = "flat") =>
       })
       .meta({ description: `Which ${what} of this server may be seen and used.` }),
   );
+
+/** Of an entry and of the top level, whose values the entries inherit. */
+export const maxResultBytes = count(
+  "Largest result passed on, in bytes; of a larger one text is cut, and what cannot be cut is replaced by a note. 0 = no limit.",
+  0,
+  defaultMaxResultBytes,
+);
+export const pin = optional(
+  z.enum(["off", "warn", "enforce"]).meta({
+    description:
+      'What is done about definitions that are not those first seen (kept beside this file, in <file>.pins.json): "warn" names them in the log and the audit record, "enforce" hides and refuses them besides, until switchyard pin --accept.',
+    default: defaultPin,
+  }),
+);
 
 const headerValue = text((value) =>
   /^[\t\x20-\x7e\x80-\xff]*$/.test(value)
@@ -182,59 +204,9 @@ export const entrySchema = z.strictObject({
   ),
   concurrency: count("Requests under way to this server at most; the rest wait in order. Default: unlimited."),
   queueLimit: count("Requests waiting at most; one more is refused at once. 0 = none may wait.", 0, defaultQueueLimit),
+  maxResultBytes,
+  pin,
   ...ignored,
-});
-
-const someGlobs = (description: string, style: GlobStyle = "flat") =>
-  optional(
-    globs(style)
-      .superRefine((list, context) => {
-        if (list.length > 0) return;
-        context.addIssue({
-          code: "custom",
-          message: "is an empty list and matches nothing. Name a glob, or remove the key.",
-        });
-      })
-      .meta({ description }),
-  );
-
-const rule = z
-  .strictObject({
-    effect: z.enum(["allow", "deny"]).meta({ description: "Any matching deny wins over any matching allow." }),
-    servers: someGlobs("Globs on the keys of mcpServers. Default: all servers."),
-    clients: someGlobs("Globs on the name that the host gives for itself. Default: all hosts."),
-    tools: someGlobs("Globs on original tool names."),
-    prompts: someGlobs("Globs on original prompt names."),
-    resources: someGlobs("Globs on resource URIs.", "path"),
-    when: optional(
-      z
-        .string()
-        .meta({ description: "A condition (CEL). Not supported by this version: a rule that has one is refused." }),
-    ),
-    reason: optional(z.string().meta({ description: "Why, for the audit record." })),
-  })
-  .superRefine((value, context) => {
-    if (value.tools === undefined && value.prompts === undefined && value.resources === undefined) {
-      const message =
-        'the rule names none of "tools", "prompts" and "resources", so it would never match. Add one, as in "tools": ["*"].';
-      context.addIssue({ code: "custom", message });
-    }
-    if (value.when !== undefined) {
-      const message =
-        "conditions are not supported by this version, and leaving one out could open a door. Write the rule without it.";
-      context.addIssue({ code: "custom", path: ["when"], message });
-    }
-  });
-
-export const policySchema = z.strictObject({
-  default: optional(
-    z.enum(["allow", "deny"]).meta({ description: "What holds where no rule matches.", default: "allow" }),
-  ),
-  rules: optional(
-    z
-      .array(rule)
-      .meta({ description: "Judged on server, kind and original name, never on the public name.", default: [] }),
-  ),
 });
 
 export const namesSchema = z.strictObject({

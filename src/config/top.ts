@@ -1,15 +1,27 @@
 /** The part of the file that is no server, checked and completed. Any mistake in it stops the start. */
 import { resolve } from "node:path";
-import { defaultNames, defaultPage, defaultTimeouts, minNameBudget } from "./defaults.ts";
+import { auditKeyProblem } from "./audit-key.ts";
+import {
+  defaultCheckpointEvery,
+  defaultMaxResultBytes,
+  defaultNames,
+  defaultPage,
+  defaultPin,
+  defaultTimeouts,
+  minNameBudget,
+} from "./defaults.ts";
 import { expandAll } from "./expand.ts";
 import { expandHome } from "./find.ts";
 import { globMatcher } from "./glob.ts";
 import type { Problem } from "./problem.ts";
 import type { Source } from "./source.ts";
-import type { Config, PolicyConfig } from "./types.ts";
+import type { Config, PinMode, PolicyConfig } from "./types.ts";
 
 export type Top = Omit<Config, "file" | "servers" | "disabled" | "broken" | "warnings"> & {
   readonly warnings: readonly Problem[];
+  /** What entries inherit. */
+  readonly maxResultBytes: number;
+  readonly pin: PinMode;
 };
 
 export async function loadTop(
@@ -45,6 +57,10 @@ export async function loadTop(
     const reason = `maxLength less hostPrefix leaves ${budget} characters for a name, and ${minNameBudget} are needed`;
     problems.push({ path: ["names"], reason, remedy: "Raise maxLength or lower hostPrefix." });
   }
+  const rules = top.policy?.rules ?? [];
+  if (rules.some(({ when }) => when !== undefined)) {
+    problems.push(...(await import("./conditions.ts")).conditionProblems(rules));
+  }
   if (problems.length > 0) return { problems };
 
   const warnings: Problem[] = [];
@@ -56,21 +72,29 @@ export async function loadTop(
     warnings.push({ path: ["mcpServers"], reason: "holds no server", remedy: "Add one." });
   }
   const { audit } = top;
+  const keyFile =
+    audit?.signingKeyFile === undefined ? undefined : resolve(folder, expandHome(audit.signingKeyFile, env, platform));
+  const keyProblem = auditKeyProblem(keyFile, audit?.checkpointEvery);
+  if (keyProblem !== undefined) return { problems: [keyProblem] };
   return {
     timeouts: { ...defaultTimeouts, ...top.timeouts },
     names,
     page: { ...defaultPage, ...top.page },
-    policy: { default: top.policy?.default ?? "allow", rules: top.policy?.rules ?? [] },
+    policy: { default: top.policy?.default ?? "allow", rules },
     audit: audit && {
       file: resolve(folder, expandHome(audit.file, env, platform)),
       payloads: audit.payloads ?? "redacted",
       durability: audit.durability ?? "write",
       onFailure: audit.onFailure ?? "deny",
       rotateBytes: audit.rotateBytes,
+      checkpoints:
+        keyFile === undefined ? undefined : { every: audit.checkpointEvery ?? defaultCheckpointEvery, keyFile },
       redactKeys: audit.redactKeys ?? [],
     },
     roots: top.roots,
     maxMessageBytes: top.maxMessageBytes ?? 0,
+    maxResultBytes: top.maxResultBytes ?? defaultMaxResultBytes,
+    pin: top.pin ?? defaultPin,
     secrets: expansion.secrets.filter((text) => text !== ""),
     warnings,
   };

@@ -60,19 +60,43 @@ export interface ServerConfig {
   /** undefined = unlimited. */
   readonly concurrency: number | undefined;
   readonly queueLimit: number;
+  /** A larger result is cut, with a notice; 0 = none. */
+  readonly maxResultBytes: number;
+  /** What is done about definitions that are not the pinned ones. */
+  readonly pin: PinMode;
   /** Values that must never be shown: expanded from variables, or set in `env` or `headers`. */
   readonly secrets: readonly string[];
 }
 
+/** "warn": named in the log and the audit; "enforce": hidden and refused besides, until accepted. */
+export type PinMode = "off" | "warn" | "enforce";
+
 export interface PolicyRule {
-  readonly effect: "allow" | "deny";
+  /** "ask": the host's user decides, call by call. */
+  readonly effect: "allow" | "deny" | "ask";
   readonly servers?: readonly string[];
   readonly clients?: readonly string[];
   readonly tools?: readonly string[];
   readonly prompts?: readonly string[];
   readonly resources?: readonly string[];
+  readonly principals?: readonly string[];
+  /** Only of a rule that denies. */
+  readonly questions?: readonly (QuestionKind | "*")[];
+  /** CEL. */
   readonly when?: string;
+  /** Only of a rule that allows. */
+  readonly limit?: RateLimit;
   readonly reason?: string;
+}
+
+/** What a server can ask of the host. */
+export type QuestionKind = "sampling" | "elicitation" | "roots";
+
+export interface RateLimit {
+  readonly calls: number;
+  readonly perMs: number;
+  /** Calls beyond `calls`, in each ten spans of `perMs`. */
+  readonly burst?: number;
 }
 
 export interface PolicyConfig {
@@ -88,6 +112,8 @@ export interface AuditConfig {
   readonly onFailure: "deny" | "allow";
   /** Bytes; undefined = never. */
   readonly rotateBytes: number | undefined;
+  /** Signed checkpoints in the chain; undefined = none. */
+  readonly checkpoints: { readonly every: number; readonly keyFile: string } | undefined;
   readonly redactKeys: readonly string[];
 }
 

@@ -7,6 +7,8 @@ import { escapeRegExp, MASK, type Pattern } from "./patterns.ts";
 
 /** A shorter secret would blank out half of every text. */
 const MIN_SECRET = 4;
+/** In base64 a shorter one would be found in every picture. */
+const MIN_WITHIN_BASE64 = 6;
 
 /** Puts "[redacted]" in the place of each secret. Redact before you cut: half a secret is not found. */
 export function makeKnownRedactor(secrets: readonly string[]): (text: string) => string {
@@ -57,8 +59,7 @@ function longLines(secret: string): string[] {
 
 function formsOf(secret: string): string[] {
   const bytes = Buffer.from(secret, "utf8");
-  // Without padding: what follows a match may or may not be "=".
-  const forms = [secret, bytes.toString("base64").replace(/=+$/, ""), bytes.toString("base64url")];
+  const forms = [secret, ...inBase64(bytes).flatMap((text) => [text, text.replaceAll("+", "-").replaceAll("/", "_")])];
   try {
     const uri = encodeURIComponent(secret);
     forms.push(
@@ -71,4 +72,18 @@ function formsOf(secret: string): string[] {
     // A lone surrogate has no form in a URL.
   }
   return forms;
+}
+
+/**
+ * Three bytes are four characters: within a longer text a secret can begin at each of the three, and the characters at its
+ * ends are made from its neighbours, too. So these are the ones in between, and for a text that is the secret alone all.
+ */
+function inBase64(bytes: Buffer): string[] {
+  const alone = bytes.toString("base64").replace(/=+$/, "");
+  if (bytes.length < MIN_WITHIN_BASE64) return [alone];
+  const within = [0, 1, 2].map((before) => {
+    const whole = Buffer.concat([Buffer.alloc(before), bytes]).toString("base64");
+    return whole.slice(Math.ceil((before * 4) / 3), Math.floor(((before + bytes.length) * 4) / 3));
+  });
+  return [alone, ...within];
 }

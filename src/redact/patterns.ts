@@ -67,8 +67,48 @@ export function keyPatterns(extra: readonly string[]): KeyTest {
       if (typeof value === "number" && /tokens$/i.test(key)) return false;
       return keys.some((expression) => expression.test(key)) && !OPEN_KEYS.test(key);
     },
-    patterns: sources.map(({ stems, words, flags }) => assignments(stems, words, flags)),
+    // Parameters first: what stands in a URL ends elsewhere than what stands in a text.
+    patterns: [
+      parameters((name) => keys.some((expression) => expression.test(name)) && !OPEN_KEYS.test(name)),
+      ...sources.map(({ stems, words, flags }) => assignments(stems, words, flags)),
+    ],
   };
+}
+
+/** `?access_token=x&` in a URL, or in a form: all of it, also what would end a value in a text. */
+function parameters(isSecret: (name: string) => boolean): Pattern {
+  return {
+    // That of the assignments matches: a name of a secret, and "=".
+    hint: [],
+    mask: (text) =>
+      text.replace(/([?&;#])([^=?&;#\s"'\\<>]{1,60})=([^&#\s"\\<>]+)/g, (whole, before: string, name: string) =>
+        isSecret(name) ? `${before}${name}=${MASK}` : whole,
+      ),
+  };
+}
+
+/**
+ * Percent-encoded text, each component of a URL for itself: what would be masked once it is decoded goes as a whole. Only
+ * where something is encoded that may hide a secret from the other patterns: quotes, colons, "=", "@", "\\", "%" itself.
+ */
+export function encoded(text: (decoded: string) => string): Pattern {
+  const hiding = /%(?:2[25]|3[ad]|40|5c)/i;
+  return {
+    hint: [hiding],
+    mask: (whole) =>
+      whole.replace(/[^\s?&=#/"<>\\]+/g, (part) => {
+        const decoded = hiding.test(part) ? decode(part) : undefined;
+        return decoded !== undefined && text(decoded) !== decoded ? MASK : part;
+      }),
+  };
+}
+
+function decode(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** `password=x`, `"token": "x"`, `api_key: x` within a text, also where the text holds escaped JSON. */

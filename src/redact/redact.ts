@@ -5,7 +5,7 @@
  * the price is a "[redacted]".
  */
 import { knownPattern } from "./known.ts";
-import { keyPatterns, MASK, type Pattern, SHAPES } from "./patterns.ts";
+import { encoded, keyPatterns, MASK, type Pattern, SHAPES } from "./patterns.ts";
 
 export interface RedactionOptions {
   /** Known values: what the configuration expanded from variables or has under `env` and `headers`. */
@@ -28,7 +28,12 @@ const MAX_DEPTH = 128;
 export function makeRedactor({ secrets, redactKeys }: RedactionOptions): Redactor {
   const keys = keyPatterns(redactKeys);
   const known = knownPattern(secrets);
-  const patterns: readonly Pattern[] = [...(known === undefined ? [] : [known]), ...SHAPES, ...keys.patterns];
+  const patterns: readonly Pattern[] = [
+    ...(known === undefined ? [] : [known]),
+    encoded((decoded) => text(decoded)),
+    ...SHAPES,
+    ...keys.patterns,
+  ];
   const hints = patterns.map((pattern) => pattern.hint).filter((hint) => hint.length > 0);
 
   function suspicious(raw: string): boolean {

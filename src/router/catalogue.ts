@@ -15,7 +15,7 @@ import { Changes } from "./changes.ts";
 import { Cursors } from "./cursor.ts";
 import { Gate } from "./gate.ts";
 import { claimItems, FlawLog } from "./intake.ts";
-import type { Item, Withheld } from "./items.ts";
+import type { Item, RawItem, Withheld } from "./items.ts";
 import { Listing } from "./listing.ts";
 import { LISTS, type ListMethod, listRow, type Notice, type Source } from "./lists.ts";
 import { Lookup } from "./lookup.ts";
@@ -23,13 +23,13 @@ import { type NameRules, publicLead } from "./namespace.ts";
 import { type Owner, Owners, type Ownership } from "./owners.ts";
 import type { PageSet } from "./pages.ts";
 import { Refresher } from "./refresher.ts";
-import { type Counts, counts, hidden, restore, type StoredLists, store } from "./report.ts";
+import { type Counts, counts, type Defined, defined, hidden, restore, type StoredLists, store } from "./report.ts";
 import { SHOW_ALIASES, type View, Views } from "./views.ts";
 import { Walk } from "./walk.ts";
 import { Walks } from "./walks.ts";
 import { within } from "./within.ts";
 
-export type { Counts, ListMethod, Notice, Owner, Ownership, Source, StoredLists };
+export type { Counts, Defined, ListMethod, Notice, Owner, Ownership, Source, StoredLists };
 
 /** What a reload may change. */
 export interface CatalogueSetup {
@@ -45,6 +45,8 @@ export interface CatalogueSetup {
 export interface CatalogueOptions extends CatalogueSetup {
   readonly log: Log;
   readonly sealer: Sealer;
+  /** A list came in, before anybody sees it: all of it, a part, or as it was kept on disk. */
+  listed?(server: string, method: ListMethod, items: readonly RawItem[], source: "whole" | "part" | "kept"): void;
   /** What the host sees of that list is no longer what it could have seen. Called after the new list is there. */
   onChanged(notice: Notice): void;
 }
@@ -56,6 +58,7 @@ export class Catalogue {
   readonly #refresher = new Refresher();
   readonly #gate = new Gate();
   readonly #changes: Changes;
+  readonly #listed: CatalogueOptions["listed"];
   readonly #flaws: FlawLog;
   /** For servers that were removed, the one that came next in the configuration. */
   readonly #after = new Map<string, string | undefined>();
@@ -70,6 +73,7 @@ export class Catalogue {
     this.#log = options.log;
     this.#sealer = options.sealer;
     this.#flaws = new FlawLog(options.log);
+    this.#listed = options.listed;
     this.#changes = new Changes((method) => this.#present(method), options.onChanged);
     this.reconfigure(options);
   }
@@ -151,6 +155,16 @@ export class Catalogue {
     return this.#views.find(list.method, publicName);
   }
 
+  /**
+   * Undefined if what is known of the list that the item stands in is what its server says now; else resolves when it
+   * is, or cannot be had. The item may be another one then, or gone.
+   */
+  current({ server, method }: Item): Promise<void> | undefined {
+    const walk = this.#walks.of(method).find(({ source }) => source.name === server);
+    if (walk === undefined || (walk.source.ready && !walk.inDoubt)) return undefined;
+    return this.#lookup.current(walk, this.#config.timeouts.connectMs);
+  }
+
   /** A server is there (again): all lists. Or it said that this list changed: that one, and templates with resources. */
   refresh(server: string, method?: ListMethod): void {
     for (const walk of this.#walks.ofServer(server)) {
@@ -163,12 +177,29 @@ export class Catalogue {
 
   /** Where a URI, as the host says it, is read. */
   ownersOf(uri: string): Ownership {
+    return this.#owners.ownersOf(uri, this.readers());
+  }
+
+  /** Servers with resources, in the order of the configuration. */
+  readers(): string[] {
     const walks = this.#walks.of("resources/list");
-    const readers = walks.filter(({ source }) => source.offers("resources/list") === true);
-    return this.#owners.ownersOf(
-      uri,
-      readers.map(({ source }) => source.name),
-    );
+    return walks.filter(({ source }) => source.offers("resources/list") === true).map(({ source }) => source.name);
+  }
+
+  /** What is known of a URI or a template, as its server has it: its definition, or that of the template that makes it. */
+  resource({ server, original }: Owner): PolicyItem {
+    const known = (method: ListMethod, key: string) => this.#walks.get(server, method)?.set?.find(key);
+    const listed = known("resources/list", original) ?? known("resources/templates/list", original);
+    if (listed !== undefined) return this.#views.item(listed);
+    const template = this.#owners.templateOf(server, original);
+    const made = template === undefined ? undefined : known("resources/templates/list", template);
+    const item = { server, kind: "resource", original } as const;
+    return made === undefined ? item : { ...item, definition: () => this.#views.item(made).definition() };
+  }
+
+  /** Some template of its server makes that URI. */
+  isMade({ server, original }: PolicyItem): boolean {
+    return this.#owners.templateOf(server, original) !== undefined;
   }
 
   /** A URI that a server named in a result, as that server wrote it. */
@@ -200,9 +231,24 @@ export class Catalogue {
     return counts(this.#walks.ofServer(server));
   }
 
-  /** What the host does not see: unusable definitions, and items that the policy hides. */
-  hidden(): Withheld[] {
-    return LISTS.flatMap(({ method }) => hidden(this.#walks.of(method), this.#views));
+  /** What the host does not see: unusable definitions, and items that are not visible; `why` says why not. */
+  hidden(why: (item: Item) => string = () => "hidden by policy"): Withheld[] {
+    return LISTS.flatMap(({ method }) => hidden(this.#walks.of(method), this.#views, why));
+  }
+
+  /** All that a server defines, hidden or not. */
+  defined(server: string): Defined[] {
+    return defined(this.#walks.ofServer(server), this.#views);
+  }
+
+  /** Resolves when every server has been asked for its lists, or cannot be. */
+  known(): Promise<void> {
+    return listed(this.#walks.all());
+  }
+
+  /** Whether the server lists that very URI. */
+  listsUri(server: string, uri: string): boolean {
+    return this.#owners.lists(server, uri);
   }
 
   /** The lists of a server that are known to their end, to be kept for the next start. */
@@ -234,6 +280,9 @@ export class Catalogue {
 
   #replaced(walk: Walk, old: PageSet | undefined): void {
     const aliases = this.#owners.version;
+    const { items, ended, kept } = walk.set!;
+    const source = kept ? "kept" : ended && !walk.partial ? "whole" : "part";
+    this.#listed?.(walk.source.name, walk.list.method, items, source);
     if (!walk.partial) this.#refresher.had(walk, old === undefined || !old.sameAs(walk.set!));
     this.#views.changed(walk.list.method);
     this.#listing.changed(walk.list.method);

@@ -13,6 +13,13 @@ export class Lookup {
     await Promise.all(walks.map((walk) => this.#ask(walk, patienceMs)));
   }
 
+  /** What is known of the list is what the server says now, or cannot be had. Never asks without a reason. */
+  async current(walk: Walk, patienceMs: number): Promise<void> {
+    if (!walk.source.ready) await within(walk.source.settled(), patienceMs);
+    const attempt = walk.inDoubt ? walk.ask() : undefined;
+    if (attempt !== undefined) await within(attempt.done, patienceMs);
+  }
+
   async #ask(walk: Walk, patienceMs: number): Promise<void> {
     if (!walk.source.ready) await within(walk.source.settled(), patienceMs);
     if (!walk.source.ready) return;

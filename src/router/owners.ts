@@ -115,6 +115,16 @@ export class Owners {
     return aliased;
   }
 
+  /** Whether that very URI is in its lists. */
+  lists(server: string, uri: string): boolean {
+    return this.#uris.has(server, uri);
+  }
+
+  /** The text of the most specific template of that server that makes the URI. */
+  templateOf(server: string, uri: string): string | undefined {
+    return this.#all().find((one) => one.server === server && one.template.matches(uri))?.text;
+  }
+
   /** A URI that `server` named in a result, for when a host reads it. */
   remember(original: string, server: string): void {
     if (this.publicUri(server, original) === original && this.#uris.owner(original) === undefined) {

@@ -37,13 +37,16 @@ export class PageSet {
   /** Raw JSON text of the cursor of the page to come; meaningless once `ended`. */
   next: string | undefined;
   ended = false;
-  #keys = new Set<string>();
+  /** As it was kept on disk: the server has not said so yet. */
+  kept = false;
+  readonly #byKey = new Map<string, RawItem>();
   #cursors = new Set<string>();
 
   /** A list as it was kept on disk: one page. */
   static restored(itemsText: Buffer, list: ListRow, server: string): PageSet {
     const set = new PageSet();
     set.add({ ...readItems(itemsText, list, server), nextCursor: undefined, oddCursor: undefined });
+    set.kept = true;
     return set;
   }
 
@@ -51,11 +54,11 @@ export class PageSet {
   add(page: PageContent): string | undefined {
     const start = this.items.length;
     for (const item of page.items) {
-      if (this.#keys.has(item.key)) {
+      if (this.#byKey.has(item.key)) {
         const why = `the server lists this ${item.list.key} twice; the first one stands`;
         this.withheld.push({ server: item.server, kind: item.list.kind, original: item.key, why });
       } else {
-        this.#keys.add(item.key);
+        this.#byKey.set(item.key, item);
         this.items.push(item);
       }
     }
@@ -77,6 +80,10 @@ export class PageSet {
     return this.ended ? `it gave ${MAX_PAGES} pages and still a cursor` : undefined;
   }
 
+  find(key: string): RawItem | undefined {
+    return this.#byKey.get(key);
+  }
+
   /** The place behind the first `count` items. */
   placeAfter(count: number): Place {
     if (count === 0) return START;
@@ -93,7 +100,7 @@ export class PageSet {
     const page = this.pages.find((one) => (one.cursorIn ?? null) === place.u);
     const counted = page === undefined ? undefined : page.start + Math.min(place.k, page.count);
     if (counted !== undefined && this.items[counted - 1]?.key === place.l) return counted;
-    if (place.l !== null && this.#keys.has(place.l)) return this.items.findIndex((item) => item.key === place.l) + 1;
+    if (place.l !== null && this.#byKey.has(place.l)) return this.items.findIndex((item) => item.key === place.l) + 1;
     // The last item is gone. Going on by count may pass over an item, never repeat one; the host is told of the change.
     return counted ?? (this.ended ? Math.min(place.n, this.items.length) : undefined);
   }

@@ -3,7 +3,7 @@
  * did not declare is refused here, and an answer is never made up (spec.md §3.6, R153–R156).
  */
 import type { Config } from "../config/types.ts";
-import { Fault } from "../errors.ts";
+import { Fault, undeclared } from "../errors.ts";
 import type { Answer, Exchange } from "../exchange.ts";
 import { rewrite, tokenEdit } from "../wire/edits.ts";
 import { downgradeQuestion } from "../wire/ladder.ts";
@@ -33,10 +33,10 @@ export class Questions {
     const capabilities = host.capabilities;
     if (method === "roots/list" && !isObject(capabilities.roots)) {
       if (this.#config.roots !== undefined) return resultFrame({ roots: this.#config.roots });
-      throw absent(method, "roots");
+      throw undeclared(method, "roots");
     }
     if (method === "sampling/createMessage") {
-      if (!isObject(capabilities.sampling)) throw absent(method, "sampling");
+      if (!isObject(capabilities.sampling)) throw undeclared(method, "sampling");
       if ((frame.has("tools") || frame.has("toolChoice")) && !isObject(capabilities.sampling.tools)) {
         throw new Fault("INVALID_PARAMS", "this host did not declare sampling.tools");
       }
@@ -63,10 +63,9 @@ export class Questions {
   #elicitation(exchange: Exchange, server: string, host: Host): Edit[] {
     const { frame } = exchange;
     const { elicitation } = host.capabilities;
-    if (!isObject(elicitation)) throw absent("elicitation/create", "elicitation");
+    if (!isObject(elicitation)) throw undeclared("elicitation/create", "elicitation");
     const mode = frame.string("mode") ?? "form";
-    const form = isObject(elicitation.form) || !isObject(elicitation.url);
-    if (mode === "url" ? !isObject(elicitation.url) : mode !== "form" || !form) {
+    if (mode === "url" ? !isObject(elicitation.url) : mode !== "form" || !takesForms(host.capabilities)) {
       throw new Fault("INVALID_PARAMS", `this host did not declare elicitation in mode "${mode}"`);
     }
     if (mode === "url") this.#elicitations.asked(server, frame.string("elicitationId"), host.id);
@@ -77,8 +76,9 @@ export class Questions {
   }
 }
 
-function absent(method: string, capability: string): Fault {
-  return new Fault("METHOD_NOT_FOUND", `Method not found: ${method} (this host did not declare ${capability})`);
+/** `{}` means forms alone (2025-06-18 knows nothing else). */
+export function takesForms({ elicitation }: Readonly<Record<string, unknown>>): boolean {
+  return isObject(elicitation) && (isObject(elicitation.form) || !isObject(elicitation.url));
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -1,7 +1,7 @@
 /** What is known of a server's lists, for people (`check`, `list`) and for the cache on disk. */
 
 import { singleLine } from "../wire/values.ts";
-import type { Withheld } from "./items.ts";
+import type { Item, Withheld } from "./items.ts";
 import type { ListMethod } from "./lists.ts";
 import { PageSet } from "./pages.ts";
 import type { Views } from "./views.ts";
@@ -24,15 +24,32 @@ export function counts(walks: readonly Walk[]): Counts {
   return found;
 }
 
-/** Unusable definitions, and items that the policy hides. */
-export function hidden(walks: readonly Walk[], views: Views): Withheld[] {
+/** Unusable definitions, and items that the policy or a pin hides; `why` tells which. */
+export function hidden(walks: readonly Walk[], views: Views, why: (item: Item) => string): Withheld[] {
   return walks.flatMap((walk) => {
     const shown = new Set(views.of(walk)?.indexes);
-    const byPolicy = walk.set?.items.filter((_, i) => !shown.has(i)) ?? [];
+    const hidden = walk.set?.items.filter((_, i) => !shown.has(i)).map((raw) => views.item(raw)) ?? [];
     return [
       ...(walk.set?.withheld ?? []),
-      ...byPolicy.map(({ server, list, key }) => ({ server, kind: list.kind, original: key, why: "hidden by policy" })),
+      ...hidden.map((item) => ({ server: item.server, kind: item.kind, original: item.original, why: why(item) })),
     ];
+  });
+}
+
+/** One list of a server as it was sent. */
+export interface Defined {
+  readonly method: ListMethod;
+  /** There is no more of it, and the server said so itself. */
+  readonly whole: boolean;
+  /** `bytes`: JSON text of the definition. */
+  readonly items: readonly { readonly key: string; readonly publicName: string; readonly bytes: Buffer }[];
+}
+
+export function defined(walks: readonly Walk[], views: Views): Defined[] {
+  return walks.flatMap(({ list, set, partial }) => {
+    if (set === undefined) return [];
+    const items = set.items.map((raw) => ({ key: raw.key, publicName: views.item(raw).publicName, bytes: raw.bytes }));
+    return [{ method: list.method, whole: set.ended && !partial && !set.kept, items }];
   });
 }
 

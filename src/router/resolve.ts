@@ -7,7 +7,6 @@ import { Fault, unknownItem } from "../errors.ts";
 import {
   type Answer,
   aimAt,
-  type Decision,
   type Exchange,
   type Handler,
   type ItemKind,
@@ -15,34 +14,40 @@ import {
   type Resolved,
   type Target,
 } from "../exchange.ts";
-import { RESOURCE_NOT_FOUND } from "../wire/codes.ts";
 import type { Frame } from "../wire/frame.ts";
 import { firstDuplicate } from "../wire/values.ts";
-import type { Catalogue, Owner } from "./catalogue.ts";
+import { aim, byUri, type UriAccess } from "./by-uri.ts";
 import type { Item } from "./items.ts";
 
-/** Asks a server by reading whether it has a URI; false also where policy hides it. */
-export type Probe = (owner: Owner) => Promise<boolean>;
+/**
+ * Where it matters that nothing is called on the strength of a definition that its server may have changed: what to wait
+ * for before the item is looked up for good. Undefined: nothing.
+ */
+export type Settle = (item: Item) => Promise<void> | undefined;
 
-export function resolveLayer(catalogue: Catalogue, probe: Probe): Layer<Exchange, Resolved> {
+export interface ResolveOptions extends UriAccess {
+  readonly settle: Settle;
+}
+
+export function resolveLayer(options: ResolveOptions): Layer<Exchange, Resolved> {
   return (next) => (exchange) => {
     try {
-      return resolve(catalogue, probe, next, exchange);
+      return resolve(options, next, exchange);
     } catch (fault) {
       return Promise.reject(fault);
     }
   };
 }
 
-function resolve(catalogue: Catalogue, probe: Probe, next: Handler<Resolved>, exchange: Exchange): Promise<Answer> {
+function resolve(options: ResolveOptions, next: Handler<Resolved>, exchange: Exchange): Promise<Answer> {
   switch (exchange.row.route) {
     case "item":
     case "subscription":
       return exchange.row.kind === "resource"
-        ? byUri(catalogue, next, exchange, requiredString(exchange.frame, "uri"), probe)
-        : byName(catalogue, next, exchange, exchange.row.kind!, requiredString(exchange.frame, "name"));
+        ? byUri(options, next, exchange, requiredString(exchange.frame, "uri"))
+        : byName(options, next, exchange, exchange.row.kind!, requiredString(exchange.frame, "name"));
     case "completion":
-      return byReference(catalogue, next, exchange);
+      return byReference(options, next, exchange);
     case "host":
       return next(aimAt(exchange, { type: "host", server: exchange.server! }));
     default:
@@ -58,98 +63,33 @@ function requiredString(frame: Frame, key: string): string {
   return value;
 }
 
-/** Notes the target on the trail and makes the resolved exchange. */
-function aim(exchange: Exchange, server: string, kind: ItemKind, original: string): Resolved {
-  exchange.trail.server = server;
-  exchange.trail.name = original;
-  return aimAt(exchange, { type: "item", server, kind, original, item: { server, kind, original } });
-}
-
-function aimAtItem(exchange: Exchange, item: Item): Resolved {
-  exchange.trail.server = item.server;
-  exchange.trail.name = item.original;
-  return aimAt(exchange, { type: "item", server: item.server, kind: item.kind, original: item.original, item });
-}
-
+/**
+ * What is hidden is looked for like what does not exist, so that the two take equally long: the server is asked for its
+ * list, and policy says the rest.
+ */
 function byName(
-  catalogue: Catalogue,
+  { catalogue, settle, shows }: ResolveOptions,
   next: Handler<Resolved>,
   exchange: Exchange,
   kind: ItemKind,
   publicName: string,
 ): Promise<Answer> {
   exchange.trail.publicName = publicName;
-  const item = kind === "tool" ? catalogue.tool(publicName) : catalogue.prompt(publicName);
-  if (item !== undefined) return next(aimAtItem(exchange, item));
+  const find = (): Item | undefined => (kind === "tool" ? catalogue.tool(publicName) : catalogue.prompt(publicName));
+  const item = find();
+  if (item !== undefined && shows(item)) {
+    const settled = settle(item);
+    if (settled === undefined) return next(aim(exchange, item));
+    return settled.then(() => {
+      const now = find();
+      if (now === undefined) throw unknownItem(kind, publicName);
+      return next(aim(exchange, now));
+    });
+  }
   return catalogue.refreshForLookup(kind, publicName).then((found) => {
     if (found === undefined) throw unknownItem(kind, publicName);
-    return next(aimAtItem(exchange, found));
+    return next(aim(exchange, found));
   });
-}
-
-/**
- * The owner of a URI where it is known, else a probe by reading: servers with resources are asked in the order of the
- * configuration until one does not say "not found". A read has no side effect by intent; nothing else is probed with.
- */
-async function byUri(
-  catalogue: Catalogue,
-  next: Handler<Resolved>,
-  exchange: Exchange,
-  uri: string,
-  probe: Probe,
-): Promise<Answer> {
-  exchange.trail.publicName = uri;
-  const { certain, candidates } = catalogue.ownersOf(uri);
-  if (certain !== undefined) return next(aim(exchange, certain.server, "resource", certain.original));
-  if (exchange.row.route === "subscription") return watch(catalogue, next, exchange, uri, candidates, probe);
-  let last: unknown;
-  let denied: Decision | undefined;
-  for (const owner of candidates) {
-    if (exchange.cancellation.cancelled) break;
-    try {
-      const answer = await next(aim(exchange, owner.server, "resource", owner.original));
-      if (!isNotFound(answer)) return remembered(catalogue, exchange, owner, answer);
-    } catch (error) {
-      if (exchange.trail.decision?.effect === "deny") denied ??= exchange.trail.decision;
-      if (!(error instanceof Fault) || error.code === "CANCELLED" || error.code === "AUDIT_UNAVAILABLE") throw error;
-      // Hidden by policy, or a server that is down: neither may hide what another server has. Its reason is kept.
-      if (error.code !== "RESOURCE_NOT_FOUND") last ??= error;
-    }
-  }
-  if (exchange.cancellation.cancelled) throw new Fault("CANCELLED", exchange.cancellation.reason ?? "cancelled");
-  // What was refused stays the reason on record, though a later server was asked too and did not have it.
-  if (denied !== undefined) exchange.trail.decision = denied;
-  if (last !== undefined) throw last;
-  throw unknownItem("resource", uri);
-}
-
-/** Most servers take a subscription to any URI, so that would find a wrong owner: the right one is found by reading. */
-async function watch(
-  catalogue: Catalogue,
-  next: Handler<Resolved>,
-  exchange: Exchange,
-  uri: string,
-  candidates: readonly Owner[],
-  probe: Probe,
-): Promise<Answer> {
-  for (const owner of candidates) {
-    if (candidates.length > 1 && !(await probe(owner))) continue;
-    catalogue.remember(owner.original, owner.server);
-    return next(aim(exchange, owner.server, "resource", owner.original));
-  }
-  throw unknownItem("resource", uri);
-}
-
-function remembered(catalogue: Catalogue, exchange: Exchange, owner: Owner, answer: Answer): Answer {
-  if (!answer.isError && exchange.frame.method === "resources/read") catalogue.remember(owner.original, owner.server);
-  return answer;
-}
-
-/** Servers say "not found" with -32002, with -32602, or by not knowing the method; all of them mean: ask the next one. */
-function isNotFound(answer: Answer): boolean {
-  if (!answer.isError) return answer.bodyKey === "result" && answer.text("contents") === "[]";
-  const code = Number(answer.text("code"));
-  return code === RESOURCE_NOT_FOUND || code === -32602 || code === -32601;
 }
 
 const REF_KEYS: ReadonlySet<string> = new Set(["type", "name", "uri"]);
@@ -163,17 +103,18 @@ function refuseTwins(frame: Frame): void {
 }
 
 /** `completion/complete`: `ref` names a prompt, or a resource or template by the text the host was shown. */
-async function byReference(catalogue: Catalogue, next: Handler<Resolved>, exchange: Exchange): Promise<Answer> {
+async function byReference(options: ResolveOptions, next: Handler<Resolved>, exchange: Exchange): Promise<Answer> {
   refuseTwins(exchange.frame);
   const ref = exchange.frame.value("ref") as { type?: unknown; name?: unknown; uri?: unknown } | undefined;
   if (ref?.type === "ref/prompt" && typeof ref.name === "string") {
-    return byName(catalogue, next, exchange, "prompt", ref.name);
+    return byName(options, next, exchange, "prompt", ref.name);
   }
   if (ref?.type === "ref/resource" && typeof ref.uri === "string") {
     exchange.trail.publicName = ref.uri;
+    const { catalogue } = options;
     const { certain } = catalogue.ownersOf(ref.uri);
     if (certain === undefined) throw unknownItem("resource", ref.uri);
-    return next(aim(exchange, certain.server, "resource", certain.original));
+    return next(aim(exchange, catalogue.resource(certain)));
   }
   throw new Fault(
     "INVALID_PARAMS",

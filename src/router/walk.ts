@@ -77,6 +77,11 @@ export class Walk {
     return this.#partial;
   }
 
+  /** The server may say something else by now: it announced a change, or is being asked. */
+  get inDoubt(): boolean {
+    return this.#stale || this.#attempt !== undefined;
+  }
+
   /** A list that was kept on disk stands in until the server has answered. */
   restore(set: PageSet): void {
     if (this.#set !== undefined || this.#closed) return;

@@ -7,7 +7,7 @@ describe("the command line", () => {
   it.each<[string, string[], string]>([
     ["nothing", [], "Usage: switchyard"],
     ["an unknown command", ["srve"], "unknown command 'srve'\n(Did you mean serve?)"],
-    ["a command of a later version", ["explain", "x"], "unknown command 'explain'"],
+    ["a command of a later version", ["import", "x"], "unknown command 'import'"],
     ["an unknown option", ["check", "--conect"], "unknown option '--conect'\n(Did you mean --connect?)"],
     ["an unknown level", ["list", "--log-level", "loud"], "Allowed choices are trace, debug, info, warn, error"],
     ["an unknown format", ["list", "--log-format", "xml"], "Allowed choices are json, pretty"],

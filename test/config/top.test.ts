@@ -51,6 +51,7 @@ describe("the top level", () => {
         durability: "write",
         onFailure: "deny",
         rotateBytes: undefined,
+        checkpoints: undefined,
         redactKeys: ["pin"],
       },
     });
@@ -71,7 +72,7 @@ describe("the top level", () => {
     [
       "a rule is for nothing",
       { ...one, policy: { rules: [{ effect: "deny", servers: ["a"] }] } },
-      'policy.rules[0]: the rule names none of "tools", "prompts" and "resources"',
+      'policy.rules[0]: the rule names none of "tools", "prompts", "resources" and "questions"',
     ],
     [
       "a rule has an empty list",
@@ -88,15 +89,16 @@ describe("the top level", () => {
       { ...one, policy: { rules: [{ effect: "allow", tools: [""] }] } },
       "policy.rules[0].tools[0]: an empty glob",
     ],
+    ["rotation is for no size", { ...one, audit: { file: "x", rotateBytes: 0 } }, "audit.rotateBytes: is too small"],
     [
-      "a rule has a condition, which would be left out",
-      { ...one, policy: { rules: [{ effect: "allow", tools: ["*"], when: "x" }] } },
-      "policy.rules[0].when: conditions are not supported by this version",
+      "checkpoints have no key",
+      { ...one, audit: { file: "x", checkpointEvery: 9 } },
+      "audit.checkpointEvery: has no effect without a key that signs",
     ],
     [
-      "rotation is asked for, which would be left out",
-      { ...one, audit: { file: "x", rotateBytes: 9 } },
-      "audit.rotateBytes: rotation is not supported by this version",
+      "the signing key is not there",
+      { ...one, audit: { file: "x", signingKeyFile: "no.pem" } },
+      "audit.signingKeyFile: the file cannot be read (ENOENT)",
     ],
     ["the audit has no file", { ...one, audit: {} }, "audit.file: the key is missing"],
     [

@@ -16,6 +16,9 @@ const DOORS: Record<string, string[]> = {
   commander: ["cli"],
   pino: ["cli"],
   undici: ["upstream/legs"],
+  "@bufbuild/cel": ["pipeline/policy"],
+  "@bufbuild/re2": ["pipeline/policy"],
+  "rate-limiter-flexible": ["pipeline/limits"],
 };
 
 interface Import {

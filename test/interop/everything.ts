@@ -8,7 +8,7 @@ import { type Host, startHost } from "../support/host.ts";
 import { rawAt } from "../support/raw.mjs";
 import { until } from "../support/until.ts";
 import { outcome, Pair } from "./pair.ts";
-import { CAPABILITIES, PATIENCE, Shared } from "./peers.ts";
+import { CAPABILITIES, PATIENCE, Shared, START_MS } from "./peers.ts";
 
 const SERVER = "ev";
 const MESSAGE = "notifications/message";
@@ -43,7 +43,7 @@ export function everythingBehaves({ transport, open, exact }: Way): void {
       );
       pair = new Pair({ direct, proxied, server: SERVER, exact });
       pair.answer("roots/list", () => ({ roots }));
-    });
+    }, START_MS);
     afterAll(() => shared.end());
 
     test("the host sees every tool, prompt, resource and template as the server defines it, and its instructions", async () => {
@@ -164,15 +164,15 @@ export function everythingBehaves({ transport, open, exact }: Way): void {
         const progress = (): unknown[] => peer.notified(PROGRESS).filter(({ index }) => index >= from);
         void peer.request(
           "tools/call",
-          { name: pair.nameAt(peer, long), arguments: { duration: 0.5, steps: 5 } },
+          { name: pair.nameAt(peer, long), arguments: { duration: 1, steps: 10 } },
           { id: 4711, token: 4711 },
         );
         await until(() => progress().length > 0, { what: "progress" });
         peer.cancel(4711, "no longer needed");
         // Ends after the other one would have.
-        await peer.call(pair.nameAt(peer, long), { duration: 0.5, steps: 1 });
+        await peer.call(pair.nameAt(peer, long), { duration: 1, steps: 1 });
         expect(peer.raw.slice(from).filter((line) => rawAt(line, "id") === "4711")).toEqual([]);
-        if (peer === proxied) expect(progress().length).toBeLessThan(5);
+        if (peer === proxied) expect(progress().length).toBeLessThan(10);
       }
     });
 

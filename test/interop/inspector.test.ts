@@ -4,8 +4,9 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { configFile } from "../support/config.ts";
 import { type TempDir, tempDir } from "../support/dir.ts";
+import type { Host } from "../support/host.ts";
 import { settled } from "./pair.ts";
-import { BIN, EVERYTHING, everything, INSPECTOR, memory, PATIENCE, Shared } from "./peers.ts";
+import { BIN, direct, EVERYTHING, everything, INSPECTOR, memory, PATIENCE, Shared } from "./peers.ts";
 
 const run = promisify(execFile);
 
@@ -13,10 +14,12 @@ describe("the Inspector's command line", () => {
   const shared = new Shared();
   let dir: TempDir;
   let serve: string[];
+  let own: Host;
 
   beforeAll(async () => {
     dir = shared.keep(await tempDir());
     const mcpServers = { ev: everything(), graph: memory(dir.file("graph.jsonl")) };
+    own = await shared.start(direct(everything()));
     serve = [BIN, "serve", "--config", configFile(dir, { mcpServers, timeouts: PATIENCE })];
   });
   afterAll(() => shared.end());
@@ -40,51 +43,35 @@ describe("the Inspector's command line", () => {
     return (JSON.parse(settled(stdout)) as { result: unknown }).result;
   }
 
-  /** Of the server itself, and through the proxy. `named` are the options that name something of the server's. */
-  async function both(method: string, options: string[] = [], named: [option: string, name: string] | [] = []) {
-    const [option, name] = named;
-    const [own, relayed] = await Promise.all([
-      inspect([EVERYTHING, "stdio"], method, [...options, ...named]),
-      inspect(serve, method, [...options, ...(option === undefined ? [] : [option, `ev__${name}`])]),
-    ]);
-    return { own, relayed };
-  }
+  /** What the server itself answers. */
+  const ofServer = async (method: string, params: object): Promise<unknown> =>
+    JSON.parse(settled(JSON.stringify((await own.request(method, params)).result)));
 
-  test("lists the tools of all servers, and each as its server defines it", async () => {
-    const { own, relayed } = await both("tools/list");
+  test("lists the tools of all servers, and each as the Inspector shows it without us", async () => {
     const tools = (result: unknown) => (result as { tools: { name: string }[] }).tools;
+    const [alone, relayed] = await Promise.all([
+      inspect([EVERYTHING, "stdio"], "tools/list", []),
+      inspect(serve, "tools/list", []),
+    ]);
     const mine = tools(relayed).filter(({ name }) => name.startsWith("ev__"));
     expect(mine.length).toBeGreaterThanOrEqual(13);
-    const named = tools(own).map((tool) => ({ ...tool, name: `ev__${tool.name}` }));
-    expect(mine).toEqual(
-      JSON.parse(JSON.stringify(named).replace('"taskSupport":"required"', '"taskSupport":"optional"')),
-    );
+    const named = JSON.stringify(tools(alone).map((tool) => ({ ...tool, name: `ev__${tool.name}` })));
+    expect(mine).toEqual(JSON.parse(named.replace('"taskSupport":"required"', '"taskSupport":"optional"')));
     expect(tools(relayed).filter(({ name }) => name.startsWith("graph__"))).toHaveLength(9);
   });
 
-  test("calls a tool", async () => {
-    const { own, relayed } = await both(
-      "tools/call",
-      ["--tool-arg", "location=Chicago"],
-      ["--tool-name", "get-structured-content"],
-    );
-    expect(relayed).toEqual(own);
-    expect(relayed).toHaveProperty("structuredContent.humidity", 82);
-  });
-
-  test("reads a resource, listed or of a template", async () => {
-    const { own, relayed } = await both("resources/read", ["--uri", "demo://resource/dynamic/text/3"]);
-    expect(relayed).toEqual(own);
-    expect(relayed).toHaveProperty("contents.0.uri", "demo://resource/dynamic/text/3");
-  });
-
-  test("gets a prompt", async () => {
-    const { own, relayed } = await both(
-      "prompts/get",
-      ["--prompt-args", "city=Bern", "state=BE"],
-      ["--prompt-name", "args-prompt"],
-    );
-    expect(relayed).toEqual(own);
-    expect(JSON.stringify(relayed)).toContain("Bern");
+  test("calls a tool, reads a resource and gets a prompt", async () => {
+    const name = "get-structured-content";
+    const uri = "demo://resource/dynamic/text/3";
+    const city = { city: "Bern", state: "BE" };
+    const [called, read, got] = await Promise.all([
+      inspect(serve, "tools/call", ["--tool-name", `ev__${name}`, "--tool-arg", "location=Chicago"]),
+      inspect(serve, "resources/read", ["--uri", uri]),
+      inspect(serve, "prompts/get", ["--prompt-name", "ev__args-prompt", "--prompt-args", "city=Bern", "state=BE"]),
+    ]);
+    expect(called).toHaveProperty("structuredContent.humidity", 82);
+    expect(called).toEqual(await ofServer("tools/call", { name, arguments: { location: "Chicago" } }));
+    expect(read).toEqual(await ofServer("resources/read", { uri }));
+    expect(got).toEqual(await ofServer("prompts/get", { name: "args-prompt", arguments: city }));
   });
 });

@@ -12,6 +12,9 @@ export const INSPECTOR = npm("@modelcontextprotocol/inspector/clients/launcher/b
 export const EVERYTHING = npm("@modelcontextprotocol/server-everything/dist/index.js");
 export const PDF_PAGE = npm("@modelcontextprotocol/server-pdf/dist/mcp-app.html");
 
+/** How long a file's servers may take to start on a busy machine. */
+export const START_MS = 60_000;
+
 /** Everything that a host of this era can offer. */
 export const CAPABILITIES = { roots: { listChanged: true }, sampling: {}, elicitation: { form: {}, url: {} } };
 

@@ -11,7 +11,19 @@ import { rawAt } from "../support/raw.mjs";
 import { until } from "../support/until.ts";
 import { outcome, Pair } from "./pair.ts";
 import { formPdf } from "./pdf.ts";
-import { direct, fetching, filesystem, memory, PATIENCE, PDF_PAGE, pdf, runner, Shared, thinking } from "./peers.ts";
+import {
+  direct,
+  fetching,
+  filesystem,
+  memory,
+  PATIENCE,
+  PDF_PAGE,
+  pdf,
+  runner,
+  Shared,
+  START_MS,
+  thinking,
+} from "./peers.ts";
 
 const VIEW = "ui://pdf-viewer/mcp-app.html";
 const GRAPH = "memory://knowledge-graph";
@@ -64,7 +76,7 @@ describe("six servers behind one entry", () => {
     pairs = Object.fromEntries(
       NAMES.map((name, i) => [name, new Pair({ direct: started[i + 1]!, proxied, server: name })]),
     ) as Record<Name, Pair>;
-  });
+  }, START_MS);
   afterAll(() => shared.end());
 
   test("the lists are those of the servers, byte for byte, one after the other in the order of the file", async () => {

@@ -1,6 +1,7 @@
 /** A disk that fills up in the middle of a line, and fsyncs that fail: file system calls that can be made to fail. */
 import { afterEach, expect, onTestFinished, test, vi } from "vitest";
-import { lineHash } from "../../src/pipeline/audit/chain.ts";
+import { lineHash } from "../../src/pipeline/audit/line.ts";
+import { asideFiles, setOf } from "../../src/pipeline/audit/set.ts";
 import { openAudit } from "../../src/pipeline/audit/sink.ts";
 import { auditConfig, firstBreak, keptLog, linesOf, recordsOf, tempDir } from "./support.ts";
 
@@ -10,6 +11,7 @@ const disk = vi.hoisted(() => ({
   step: Number.POSITIVE_INFINITY,
   truncates: true,
   syncs: true,
+  renames: true,
   syncCount: 0,
   held: undefined as (() => void)[] | undefined,
 }));
@@ -28,6 +30,10 @@ vi.mock("node:fs", async (original) => {
     ftruncateSync: (fd: number, length: number) => {
       if (!disk.truncates) throw new Error("EIO");
       fs.ftruncateSync(fd, length);
+    },
+    renameSync: (from: string, to: string) => {
+      if (!disk.renames) throw new Error("EACCES: rename");
+      fs.renameSync(from, to);
     },
     fsyncSync: (fd: number) => {
       if (!disk.syncs) throw new Error("EIO: fsync");
@@ -48,14 +54,15 @@ afterEach(() => {
     step: Number.POSITIVE_INFINITY,
     truncates: true,
     syncs: true,
+    renames: true,
     syncCount: 0,
     held: undefined,
   });
 });
 
-function open(more: Parameters<typeof auditConfig>[1] = {}) {
+function open(more: Parameters<typeof auditConfig>[1] = {}, log = keptLog()) {
   const dir = tempDir();
-  const sink = openAudit(auditConfig(dir.file, more), keptLog(), { retryMs: 0 });
+  const sink = openAudit(auditConfig(dir.file, more), log, { retryMs: 0 });
   onTestFinished(async () => {
     disk.room = Number.POSITIVE_INFINITY;
     await sink.close();
@@ -154,4 +161,38 @@ test("a file that is lost while an fsync runs: those who wait for the next one a
   disk.held = undefined;
   expect(numbers(file)).toEqual([0, 1, 2, 3]);
   expect(firstBreak(file)).toBeUndefined();
+});
+
+test.each(["write", "fsync"] as const)(
+  "a disk that is full behind the seam of two files: what is in the first is answered, the rest is made up for (%s)",
+  async (durability) => {
+    const { sink, file } = open({ rotateBytes: 600, durability });
+    disk.room = 600;
+    const outcomes = await Promise.allSettled([0, 1, 2, 3, 4].map((n) => sink.append(line(n))));
+    const first = asideFiles(file)[0]!;
+    expect(numbers(first)).toEqual([0, 1]);
+    expect(outcomes.map(({ status }) => status)).toEqual([
+      "fulfilled",
+      "fulfilled",
+      "rejected",
+      "rejected",
+      "rejected",
+    ]);
+    disk.room = Number.POSITIVE_INFINITY;
+    await sink.append(line(5));
+    expect(setOf(file).flatMap(numbers)).toEqual([0, 1, 2, 3, 4, 5]);
+    expect(recordsOf(setOf(file)[1]!)[0]).toMatchObject({ begins: "rotated", seq: 3 });
+  },
+);
+
+test("a full file that cannot be renamed grows on, the log says so, and no record is lost", async () => {
+  const log = keptLog();
+  const { sink, file } = open({ rotateBytes: 600 }, log);
+  disk.renames = false;
+  for (let n = 0; n < 6; n++) await sink.append(line(n));
+  expect(numbers(file)).toEqual([0, 1, 2, 3, 4, 5]);
+  expect(firstBreak(file)).toBeUndefined();
+  expect(log.lines).toMatchObject([
+    { level: "error", message: "the full audit file cannot be set aside: it grows on" },
+  ]);
 });

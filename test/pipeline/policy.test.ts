@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { PolicyRule } from "../../src/config/types.ts";
 import { ConfigError, unknownItem } from "../../src/errors.ts";
-import type { Answer, ItemKind, Permitted } from "../../src/exchange.ts";
+import type { Answer, ItemKind, Judged } from "../../src/exchange.ts";
 import { compilePolicy, policyLayer, visible } from "../../src/pipeline/policy/policy.ts";
 import { answer, caller, exchange, resolved, server } from "./support.ts";
 
@@ -55,8 +55,8 @@ describe("rules", () => {
     expect(() => policyOf([{ effect: "deny", servers: ["*"] }])).toThrow(/policy\.rules\[0\] names no tools/);
   });
 
-  test("a condition is refused, not left out", () => {
-    expect(() => policyOf([{ effect: "allow", tools: ["*"], when: "true" }])).toThrow(ConfigError);
+  test("a condition that cannot be meant is refused, not left out", () => {
+    expect(() => policyOf([{ effect: "allow", tools: ["*"], when: "tru" }])).toThrow(ConfigError);
   });
 
   test("an item of a server that is not configured is denied", () => {
@@ -201,9 +201,9 @@ describe("unused entries", () => {
 });
 
 describe("the layer", () => {
-  const reached: Permitted[] = [];
-  const next = (permitted: Permitted): Promise<Answer> => {
-    reached.push(permitted);
+  const reached: Judged[] = [];
+  const next = (judged: Judged): Promise<Answer> => {
+    reached.push(judged);
     return Promise.resolve(answer());
   };
   const denying = policyOf([{ effect: "deny", tools: ["drop_table"], reason: "no drops" }]);

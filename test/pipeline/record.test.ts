@@ -38,6 +38,7 @@ describe("an audit record", () => {
       "era",
       "direction",
       "method",
+      "requestId",
       "server",
       "name",
       "publicName",
@@ -60,6 +61,7 @@ describe("an audit record", () => {
       era: "legacy",
       direction: "toServer",
       method: "tools/call",
+      requestId: 7,
       server: "files",
       name: "read",
       publicName: "files__read",
@@ -82,7 +84,9 @@ describe("an audit record", () => {
     const one = exchange("tools/call", { name: "nope" });
     one.trail.publicName = "nope";
     expect(Object.keys(recorder().failed(one, unknownItem("tool", "nope")))).toEqual(
-      "time session client era direction method publicName outcome error durationMs queuedMs requestBytes".split(" "),
+      "time session client era direction method requestId publicName outcome error durationMs queuedMs requestBytes".split(
+        " ",
+      ),
     );
   });
 

@@ -19,7 +19,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { AuditConfig } from "../../src/config/types.ts";
-import { GENESIS, lineHash } from "../../src/pipeline/audit/chain.ts";
+import { GENESIS, lineHash } from "../../src/pipeline/audit/line.ts";
 import { type AuditSink, openAudit, type SinkOptions } from "../../src/pipeline/audit/sink.ts";
 import { auditConfig, firstBreak, keptLog, linesOf, recordsOf, tempDir } from "./support.ts";
 
@@ -81,7 +81,7 @@ describe("the chain", () => {
   });
 
   test.each(["{", '{"time":"x","seq":3,"prev":"', "\u0000\u0000"])(
-    "a last line that a crash has cut is sealed off: %j",
+    "a last line that a crash has cut is sealed off by a record that says so: %j",
     async (cut) => {
       const { file } = folder();
       const first = open(file);
@@ -92,9 +92,17 @@ describe("the chain", () => {
       await writeAll(again, 2, 4);
       await again.close();
       const lines = linesOf(file);
-      expect(lines).toHaveLength(5);
+      expect(lines).toHaveLength(6);
       expect(lines[2]).toBe(cut);
-      expect(JSON.parse(lines[3]!)).toMatchObject({ seq: 3, prev: lineHash(cut), n: 2 });
+      const sealed = {
+        event: "sealed",
+        lines: 1,
+        bytes: cut.length,
+        sha256: lineHash(cut),
+        after: lineHash(lines[1]!),
+      };
+      expect(JSON.parse(lines[3]!)).toMatchObject({ seq: 3, prev: lineHash(cut), ...sealed });
+      expect(JSON.parse(lines[4]!)).toMatchObject({ seq: 4, prev: lineHash(lines[3]!), n: 2 });
       expect(firstBreak(file)).toBeUndefined();
       await open(file).append(line(4));
       expect(firstBreak(file)).toBeUndefined();
@@ -318,7 +326,7 @@ describe("the lock", () => {
   test("a second writer is refused, naming the process; after a kill the file is taken over, unbroken, with all records", async () => {
     const { file, path } = folder();
     // At most one line of a run is no record: the one that the kill has cut.
-    const whole = () => linesOf(file).filter((text) => text.endsWith('"}') || text.endsWith('"n":-1}'));
+    const whole = () => linesOf(file).filter((text) => /"x":"y+"\}$|"n":-1\}$/.test(text));
     for (let round = 0; round < 3; round++) {
       const before = round === 0 ? 0 : whole().length;
       const child = writer(file);
@@ -340,7 +348,9 @@ describe("the lock", () => {
       await sink.append(line(-1));
       await sink.close();
       expect(firstBreak(file)).toBeUndefined();
-      expect(linesOf(file).length - whole().length).toBeLessThanOrEqual(round + 1);
+      const sealed = linesOf(file).filter((text) => text.includes('"event":"sealed"')).length;
+      expect(linesOf(file).length - whole().length).toBe(2 * sealed);
+      expect(sealed).toBeLessThanOrEqual(round + 1);
       expect(whole().length - before - 1).toBeGreaterThanOrEqual(said);
     }
   });

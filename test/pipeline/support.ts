@@ -84,6 +84,8 @@ export function server(name: string, more: Partial<ServerConfig> = {}): ServerCo
     timeouts: { connectMs: 1, requestMs: 0, totalMs: 0, resetOnProgress: true, startupMs: 0, drainMs: 0 },
     concurrency: undefined,
     queueLimit: 1000,
+    maxResultBytes: 0,
+    pin: "off",
     secrets: [],
     ...more,
   };
@@ -110,6 +112,7 @@ export function auditConfig(file: string, more: Partial<AuditConfig> = {}): Audi
     durability: "write",
     onFailure: "deny",
     rotateBytes: undefined,
+    checkpoints: undefined,
     redactKeys: [],
     ...more,
   };

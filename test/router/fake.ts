@@ -142,6 +142,8 @@ export function config({ sources, servers = {}, names = {}, page = {}, startupMs
       timeouts,
       concurrency: undefined,
       queueLimit: 1000,
+      maxResultBytes: 0,
+      pin: "off",
       secrets: [],
       ...servers[name],
     })),

@@ -32,6 +32,11 @@ export class Backlog {
     }
   }
 
+  /** The first ones are in the file. */
+  drop(count: number): void {
+    for (const { rest } of this.#lines.splice(0, count)) this.#chars -= rest.length;
+  }
+
   clear(): void {
     this.#lines = [];
     this.#chars = 0;

@@ -1,36 +1,61 @@
 /**
  * The hash chain: every line holds its number and the SHA-256 of the line before it (of its bytes, without LF), so that a
  * line that was changed, removed, swapped or put in is found out. Number and hash are given out here, in the order of
- * the file.
+ * the file, across all files of a rotated set.
  */
-import { hash } from "node:crypto";
+import { type Signer, signedLine } from "./checkpoint.ts";
+import { type Begins, GENESIS, type Link, lineAt, lineHash } from "./line.ts";
 import type { AuditLine } from "./record.ts";
 
-/** `prev` of the first line of all. */
-export const GENESIS = "0".repeat(64);
-
-/** Where the next line goes. */
-export interface Link {
-  readonly seq: number;
-  readonly prev: string;
+/** Where the next line goes, as the process that writes knows it. */
+export interface Position extends Link {
+  /** First record of this process that none of its checkpoints covers yet. */
+  readonly unsigned: number;
+  /** This process has not signed anything yet: its first checkpoint says where it took over. */
+  readonly fresh: boolean;
 }
 
 export const FIRST: Link = { seq: 1, prev: GENESIS };
 
-export function lineHash(line: string | Buffer): string {
-  return hash("sha256", line, "hex");
+/** `link` is where a process begins to write. */
+export function startAt(link: Link): Position {
+  return { seq: link.seq, prev: link.prev, unsigned: link.seq, fresh: true };
 }
 
-/** The lines of a batch as one text, and where the line after them goes. */
-export function chained(from: Link, lines: readonly AuditLine[]): { text: string; next: Link } {
-  let { seq, prev } = from;
+/** The lines of a batch as one text, with the checkpoints that are due, and where the line after them goes. */
+export function chained(
+  from: Position,
+  lines: readonly AuditLine[],
+  signer?: Signer,
+  begins?: Begins,
+): { text: string; next: Position } {
+  let { seq, prev, unsigned, fresh } = from;
+  let mark = begins;
   let text = "";
-  for (const { time, rest } of lines) {
-    const line = `{"time":"${time}","seq":${seq},"prev":"${prev}",${rest}}`;
+  const add = (line: string): void => {
     prev = lineHash(line);
     seq++;
+    mark = undefined;
     text += line;
     text += "\n";
+  };
+  const sign = (by: Signer): void => {
+    add(signedLine({ seq, prev }, unsigned, by, mark));
+    unsigned = seq;
+    fresh = false;
+  };
+  if (signer !== undefined && fresh) sign(signer);
+  for (const line of lines) {
+    add(lineAt({ seq, prev }, line, mark));
+    if (signer !== undefined && seq - unsigned >= signer.every) sign(signer);
   }
-  return { text, next: { seq, prev } };
+  return { text, next: { seq, prev, unsigned, fresh } };
+}
+
+/** A checkpoint over all that is not covered yet; undefined where nothing is. */
+export function closing(from: Position, signer: Signer): { text: string; next: Position } | undefined {
+  if (from.fresh || from.seq === from.unsigned) return undefined;
+  const line = signedLine(from, from.unsigned, signer, undefined);
+  const seq = from.seq + 1;
+  return { text: `${line}\n`, next: { seq, prev: lineHash(line), unsigned: seq, fresh: false } };
 }

@@ -12,26 +12,53 @@ import {
   ftruncateSync,
   mkdirSync,
   openSync,
+  renameSync,
   type Stats,
   statSync,
-  writeSync,
 } from "node:fs";
 import { dirname } from "node:path";
-import { chained, FIRST, type Link } from "./chain.ts";
+import { chained, closing, FIRST, type Position, startAt } from "./chain.ts";
+import type { Signer } from "./checkpoint.ts";
+import { closeQuietly, syncFolder, writeWhole } from "./disk.ts";
+import type { Begins, Link } from "./line.ts";
+import { mend } from "./mend.ts";
 import type { AuditLine } from "./record.ts";
+import { asideFiles, asideName } from "./set.ts";
 import { readTail } from "./tail.ts";
 
-const FLAGS = constants.O_RDWR | constants.O_APPEND | constants.O_CREAT;
+const APPEND = constants.O_RDWR | constants.O_APPEND;
+/** What a line has beside `rest`, and a checkpoint behind it. */
+const FRAME_BYTES = 160;
+const CHECKPOINT_BYTES = 460;
+
+/** What was found when the file was opened. */
+export interface Found {
+  /** Bytes of an unfinished line that were sealed off, if there was one. */
+  readonly sealed: number | undefined;
+  /** It does not end with what this process wrote last: somebody has put another file in its place, or altered it. */
+  readonly foreign: boolean;
+}
+
+export interface FileOptions {
+  /** Nothing is let go without an fsync. */
+  readonly durable: boolean;
+  readonly rotateBytes: number | undefined;
+  readonly signer: Signer | undefined;
+}
 
 export class AuditFile {
   readonly path: string;
-  readonly #durable: boolean;
+  readonly #options: FileOptions;
   #fd: number | undefined;
   #opened: Stats | undefined;
   /** Bytes of whole lines. */
   #size = 0;
   /** Kept while closed: a file that was removed is begun anew as the next part of the same chain. */
-  #link: Link | undefined;
+  #position: Position | undefined;
+  /** The file has no line yet, and this goes into its first. */
+  #begins: Begins | undefined;
+  /** The last file was set aside, and the next one has no line yet. */
+  #setAside = false;
   /** A batch was written in part and could not be taken back. */
   #fragment = false;
   /** Written since the last fsync began. */
@@ -39,10 +66,9 @@ export class AuditFile {
   /** The descriptor that an fsync runs on: not to be closed, or its number could be given to another file meanwhile. */
   #syncing: number | undefined;
 
-  /** `durable`: nothing is let go without an fsync. */
-  constructor(path: string, durable: boolean) {
+  constructor(path: string, options: FileOptions) {
     this.path = path;
-    this.#durable = durable;
+    this.#options = options;
   }
 
   get isOpen(): boolean {
@@ -50,9 +76,9 @@ export class AuditFile {
   }
 
   /** @throws file system errors */
-  open(): void {
+  open(): Found {
     mkdirSync(dirname(this.path), { recursive: true, mode: 0o700 });
-    const fd = openSync(this.path, FLAGS, 0o600);
+    const fd = openSync(this.path, APPEND | constants.O_CREAT, 0o600);
     try {
       const stats = fstatSync(fd);
       if (!stats.isFile()) throw new Error("it is not a regular file");
@@ -63,13 +89,20 @@ export class AuditFile {
         size = this.#size;
       }
       const tail = readTail(fd, size);
-      // Whatever a crash has left of a line becomes a line of its own, and the chain goes over it.
-      if (tail.unfinished) size += writeSync(fd, "\n");
-      this.#link = tail.link ?? this.#link ?? FIRST;
-      this.#size = size;
+      const known = this.#position;
+      const before = tail.link === undefined ? this.#before() : undefined;
+      const link = known ?? tail.link ?? before!.link;
+      const foreign = known !== undefined && tail.link !== undefined && tail.link.prev !== known.prev;
+      const mended = mend(fd, size, tail, link, before?.begins);
+      // Its own lines this process goes on signing; those of others it does not vouch for.
+      this.#position = { ...(known ?? startAt(link)), ...mended.link };
+      this.#begins = mended.sealed === undefined ? before?.begins : undefined;
+      if (this.#options.durable && size === 0) syncFolder(this.path);
+      this.#size = mended.size;
       this.#fragment = false;
       this.#opened = stats;
       this.#fd = fd;
+      return { sealed: mended.sealed, foreign };
     } catch (error) {
       closeSync(fd);
       throw error;
@@ -82,21 +115,40 @@ export class AuditFile {
     return stats !== undefined && this.#isSame(stats);
   }
 
+  /** How many of these lines the file still takes; if it is empty, one at least. 0: it is to be set aside. */
+  room(lines: readonly AuditLine[]): number {
+    const { rotateBytes, signer } = this.#options;
+    if (rotateBytes === undefined) return lines.length;
+    const own = FRAME_BYTES + (signer === undefined ? 0 : CHECKPOINT_BYTES / signer.every);
+    let size = this.#size + (signer === undefined ? 0 : 2 * CHECKPOINT_BYTES);
+    let count = 0;
+    for (const { rest } of lines) {
+      size += Buffer.byteLength(rest) + own;
+      if (size > rotateBytes && (count > 0 || this.#size > 0)) break;
+      count++;
+    }
+    return count;
+  }
+
   /** @throws file system errors; nothing of the batch is in the file then */
   write(lines: readonly AuditLine[]): void {
-    const fd = this.#fd!;
-    const { text, next } = chained(this.#link!, lines);
-    const bytes = Buffer.from(text);
-    let done = 0;
-    try {
-      while (done < bytes.length) done += writeSync(fd, bytes, done);
-    } catch (error) {
-      if (done > 0) this.#takeBack(fd);
-      throw error;
-    }
-    this.#size += bytes.length;
-    this.#link = next;
-    this.#dirty = true;
+    this.#append(chained(this.#position!, lines, this.#options.signer, this.#begins));
+  }
+
+  /** Signs what is not signed yet. @throws file system errors */
+  sign(): void {
+    const { signer } = this.#options;
+    const last = signer === undefined ? undefined : closing(this.#position!, signer);
+    if (last !== undefined) this.#append(last);
+  }
+
+  /** Gives the closed file the name of one that is full; the next `open` begins a new one. @throws file system errors */
+  setAside(): void {
+    // Somebody was faster: what has its name now is not ours to move.
+    if (!this.isInPlace()) return;
+    renameSync(this.path, asideName(this.path, this.#position!.seq - 1));
+    this.#setAside = true;
+    if (this.#options.durable) syncFolder(this.path);
   }
 
   /** One at a time. */
@@ -118,13 +170,40 @@ export class AuditFile {
     this.#fd = undefined;
     let failure: Error | undefined;
     try {
-      if (this.#durable && this.#dirty) fsyncSync(fd);
+      if (this.#options.durable && this.#dirty) fsyncSync(fd);
       this.#dirty = false;
     } catch (error) {
       failure = error as Error;
     }
     if (this.#syncing !== fd) closeQuietly(fd);
     return failure;
+  }
+
+  #append({ text, next }: { text: string; next: Position }): void {
+    const fd = this.#fd!;
+    const bytes = Buffer.from(text);
+    let done = 0;
+    try {
+      writeWhole(fd, bytes, (count) => {
+        done = count;
+      });
+    } catch (error) {
+      if (done > 0) this.#takeBack(fd);
+      throw error;
+    }
+    this.#size += bytes.length;
+    this.#position = next;
+    this.#begins = undefined;
+    this.#setAside = false;
+    this.#dirty = true;
+  }
+
+  /** Where the chain stood before a file without any record. A kill may have come between setting aside and beginning. */
+  #before(): { link: Link; begins: Begins | undefined } {
+    const known = this.#position;
+    const link = known ?? linkBehind(asideFiles(this.path)) ?? FIRST;
+    if (link.seq === FIRST.seq) return { link, begins: undefined };
+    return { link, begins: known === undefined || this.#setAside ? "rotated" : "anew" };
   }
 
   #takeBack(fd: number): void {
@@ -141,10 +220,17 @@ export class AuditFile {
   }
 }
 
-function closeQuietly(fd: number): void {
-  try {
-    closeSync(fd);
-  } catch {
-    // What was to be on the disk has been seen to by fsync; there is nothing more to do about it.
+/** Behind the last record of the newest of these files, whose own end may need mending, too. */
+function linkBehind(files: readonly string[]): Link | undefined {
+  for (const path of files.toReversed()) {
+    const fd = openSync(path, APPEND);
+    try {
+      const { size } = fstatSync(fd);
+      const tail = readTail(fd, size);
+      if (tail.link !== undefined) return mend(fd, size, tail, tail.link, undefined).link;
+    } finally {
+      closeSync(fd);
+    }
   }
+  return undefined;
 }

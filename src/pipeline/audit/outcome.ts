@@ -20,7 +20,8 @@ export function endingOfAnswer(exchange: Exchange, answer: Answer): Ending {
   // Nobody gets this answer any more.
   if (exchange.cancellation.cancelled) return CANCELLED;
   if (answer.isError) return { outcome: "error", error: errorOf(answer) };
-  return answer.text("isError") === "true" ? TOOL_ERROR : OK;
+  // An `isError` that only says that the result was cut is none of the tool's.
+  return answer.text("isError") === "true" && exchange.trail.truncated?.markedError !== true ? TOOL_ERROR : OK;
 }
 
 export function endingOfFailure(exchange: Exchange, failure: unknown): Ending {
@@ -45,7 +46,13 @@ function outcomeOf(exchange: Exchange, fault: Fault): Outcome {
       return fault.retrySafe ? "error" : "lost";
     case "UNKNOWN_ITEM":
     case "RESOURCE_NOT_FOUND":
+    case "METHOD_NOT_FOUND":
       return exchange.trail.decision?.effect === "deny" ? "denied" : "error";
+    case "POLICY_DENIED":
+    case "RATE_LIMITED":
+    case "NOT_APPROVED":
+    case "APPROVAL_UNAVAILABLE":
+      return "denied";
     default:
       return exchange.cancellation.cancelled ? "cancelled" : "error";
   }

@@ -6,7 +6,7 @@
 import { hash } from "node:crypto";
 import type { AuditConfig } from "../../config/types.ts";
 import type { Answer, Caller, Exchange } from "../../exchange.ts";
-import { makeRedactor, omitted, type RedactionOptions } from "../../redact/redact.ts";
+import { makeRedactor, omitted, type RedactionOptions, type Redactor } from "../../redact/redact.ts";
 import type { Frame } from "../../wire/frame.ts";
 import { type Ending, endingOfAnswer, endingOfFailure } from "./outcome.ts";
 
@@ -21,6 +21,15 @@ export interface RecordOptions extends RedactionOptions {
   readonly payloads: AuditConfig["payloads"];
 }
 
+/**
+ * A line about something that is no request ("pin", …): its members are `event` and `fields`. Such lines stand in the
+ * chain like any other, and whoever reads the file tells them from records by `event`.
+ */
+export function eventLine(event: string, fields: object, redactor: Pick<Redactor, "json">): AuditLine {
+  const members = redactor.json(JSON.stringify(fields)).slice(1, -1);
+  return { time: timestamp(), rest: `"event":${JSON.stringify(event)}${members === "" ? "" : `,${members}`}` };
+}
+
 export interface Recorder {
   readonly answered: (exchange: Exchange, answer: Answer) => AuditLine;
   readonly failed: (exchange: Exchange, failure: unknown) => AuditLine;
@@ -33,6 +42,7 @@ export interface Recorder {
 export const MAX_PAYLOAD_BYTES = 16_384;
 const MAX_NAMES = 4_000;
 const MAX_KEPT_NAME = 256;
+const MAX_ID_CHARS = 128;
 const MAX_MESSAGE_CHARS = 1_000;
 const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;
 /** Their payload is `params.arguments`; that of others is all of params but `_meta`. */
@@ -67,6 +77,12 @@ export function makeRecorder({ payloads, secrets, redactKeys }: RecordOptions): 
     return text;
   }
 
+  /** The asker's own id. A host may put anything into it, but a number is just that. */
+  function idText({ idText }: Frame): string {
+    if (idText === undefined || idText.length > MAX_ID_CHARS) return "";
+    return `,"requestId":${idText.startsWith('"') ? redactor.json(idText) : idText}`;
+  }
+
   function payload(bytes: Buffer, start: number, end: number): string {
     if (payloads === "full") return bytes.utf8Slice(start, end);
     return end - start > MAX_PAYLOAD_BYTES ? omitted(end - start) : redactor.json(bytes.utf8Slice(start, end));
@@ -91,7 +107,7 @@ export function makeRecorder({ payloads, secrets, redactKeys }: RecordOptions): 
   function compose(exchange: Exchange, ending: Ending, answer: Answer | undefined): AuditLine {
     const { trail, frame, caller, direction, row } = exchange;
     const now = performance.now();
-    let rest = `${callerText(caller)},"direction":"${direction}","method":"${row.method}"`;
+    let rest = `${callerText(caller)},"direction":"${direction}","method":"${row.method}"${idText(frame)}`;
     if (trail.server !== undefined) rest += `,"server":${named(trail.server)}`;
     if (trail.name !== undefined) rest += `,"name":${named(trail.name)}`;
     if (trail.publicName !== undefined) rest += `,"publicName":${named(trail.publicName)}`;
@@ -99,6 +115,10 @@ export function makeRecorder({ payloads, secrets, redactKeys }: RecordOptions): 
       const { effect, rule, reason } = trail.decision;
       rest += `,"decision":{"effect":"${effect}","rule":${named(rule)}`;
       rest += reason === undefined ? "}" : `,"reason":${JSON.stringify(reason)}}`;
+    }
+    if (trail.pin !== undefined) {
+      const { state, pinned, current } = trail.pin;
+      rest += `,"pin":${JSON.stringify({ state, pinned, current })}`;
     }
     rest += `,"outcome":"${ending.outcome}"`;
     if (ending.error !== undefined) {
@@ -110,6 +130,10 @@ export function makeRecorder({ payloads, secrets, redactKeys }: RecordOptions): 
     if (trail.sentAt !== undefined) rest += `,"upstreamMs":${ms((trail.answeredAt ?? now) - trail.sentAt)}`;
     rest += `,"requestBytes":${frame.bytes.length}`;
     if (answer !== undefined) rest += `,"responseBytes":${answer.bytes.length}`;
+    const { truncated } = trail;
+    if (truncated !== undefined) {
+      rest += `,"truncated":{"fromBytes":${truncated.fromBytes},"toBytes":${truncated.toBytes}}`;
+    }
     rest += argumentsText(frame);
     if (answer?.bodyKey === "result" && payloads !== "none") {
       rest += `,"result":${payload(answer.bytes, answer.bodyStart, answer.bodyEnd)}`;

@@ -1,15 +1,18 @@
 /**
  * Where audit records go: gathers the records of one chunk of answers and writes them with one call, before any of
- * these answers leaves; with "fsync" one fsync serves all records that were written while the last one ran (group
- * commit). Decides what happens while the file cannot be written, and finds its way back by itself.
+ * these answers leaves; begins a new file when one is full. Decides what happens while the file cannot be written, and
+ * finds its way back by itself.
  */
 import type { AuditConfig } from "../../config/types.ts";
-import { Fault } from "../../errors.ts";
+import type { Fault } from "../../errors.ts";
 import type { Log } from "../../log.ts";
 import { Backlog } from "./backlog.ts";
+import { loadSigner } from "./checkpoint.ts";
+import { type Entry, GroupCommit } from "./commit.ts";
 import { AuditFile } from "./file.ts";
 import { type FileLock, lockFor, lockFree } from "./lock.ts";
 import type { AuditLine } from "./record.ts";
+import { Trouble, unavailable } from "./trouble.ts";
 
 export interface AuditSink {
   /** The file that is really written. */
@@ -29,13 +32,8 @@ export interface SinkOptions {
   readonly retryMs?: number;
 }
 
-interface Entry {
-  readonly line: AuditLine;
-  readonly resolve: () => void;
-  readonly reject: (fault: Fault) => void;
-}
-
-const LOG_EVERY_MS = 10_000;
+/** How often a file that cannot be renamed is tried again. */
+const SET_ASIDE_EVERY_MS = 10_000;
 const MAX_BESIDE = 64;
 
 /** @throws Fault AUDIT_UNAVAILABLE where the file cannot be written and `onFailure` is "deny" */
@@ -48,29 +46,26 @@ class FileSink implements AuditSink {
   readonly #log: Log;
   readonly #retryMs: number;
   readonly #file: AuditFile;
+  readonly #commit: GroupCommit;
+  readonly #trouble: Trouble;
   #lock: FileLock | undefined;
   #pending: Entry[] = [];
   #scheduled = false;
-  /** Written, waiting for an fsync. */
-  #unsynced: Entry[] = [];
-  #syncing = false;
-  #failure: Fault | undefined;
   readonly #backlog = new Backlog();
   #nextCheck = 0;
-  #nextTry = 0;
-  #nextLog = 0;
+  #nextSetAside = 0;
   #closing: Promise<void> | undefined;
-  #idle: (() => void) | undefined;
   readonly #onExit = (): void => {
     if (this.#pending.length > 0) this.#flush();
-    this.#letGo();
-    this.#lock?.release();
+    this.#end();
   };
 
   constructor(config: AuditConfig, log: Log, options: SinkOptions) {
     this.#config = config;
     this.#log = log;
     this.#retryMs = options.retryMs ?? 1_000;
+    const { durability, rotateBytes, checkpoints } = config;
+    const signer = checkpoints && loadSigner(checkpoints.keyFile, checkpoints.every);
     let problem: unknown;
     let path = config.file;
     try {
@@ -78,7 +73,12 @@ class FileSink implements AuditSink {
     } catch (error) {
       problem = error;
     }
-    this.#file = new AuditFile(path, config.durability === "fsync");
+    this.#file = new AuditFile(path, { durable: durability === "fsync", rotateBytes, signer });
+    this.#trouble = new Trouble(path, config.onFailure, this.#retryMs, log);
+    this.#commit = new GroupCommit(this.#file, (error, group) => {
+      this.#noteFailure(error);
+      this.#refuse(group);
+    });
     try {
       if (problem !== undefined) throw problem;
       this.#ensureOpen(performance.now());
@@ -86,7 +86,7 @@ class FileSink implements AuditSink {
       this.#noteFailure(error);
       if (config.onFailure === "deny") {
         this.#lock?.release();
-        throw this.#failure!;
+        throw this.#trouble.fault!;
       }
     }
     if (path !== config.file) {
@@ -101,9 +101,9 @@ class FileSink implements AuditSink {
 
   refusal(): Fault | undefined {
     if (this.#closing !== undefined) return this.#config.onFailure === "deny" ? this.#closed() : undefined;
-    if (this.#failure === undefined || this.#config.onFailure === "allow") return undefined;
-    if (performance.now() >= this.#nextTry) this.#flush();
-    return this.#failure;
+    if (this.#trouble.fault === undefined || this.#config.onFailure === "allow") return undefined;
+    if (this.#trouble.mayTry(performance.now())) this.#flush();
+    return this.#trouble.fault;
   }
 
   append(line: AuditLine): Promise<void> {
@@ -130,9 +130,8 @@ class FileSink implements AuditSink {
 
   async #finish(): Promise<void> {
     if (this.#pending.length > 0 || this.#backlog.lines.length > 0) this.#flush();
-    if (this.#syncing) await new Promise<void>((resolve) => (this.#idle = resolve));
-    this.#letGo();
-    this.#lock?.release();
+    await this.#commit.finished();
+    this.#end();
     process.off("exit", this.#onExit);
   }
 
@@ -140,97 +139,102 @@ class FileSink implements AuditSink {
   #flush(): void {
     const batch = this.#pending;
     this.#pending = [];
-    const lines = batch.map((entry) => entry.line);
+    const late = this.#backlog.lines.length;
+    let left = this.#backlog.lines.concat(batch.map((entry) => entry.line));
+    /** Of the batch. */
+    let written = 0;
     try {
-      this.#ensureOpen(performance.now());
-      const all = this.#backlog.lines.length === 0 ? lines : this.#backlog.lines.concat(lines);
-      if (all.length > 0) this.#file.write(all);
+      const now = performance.now();
+      this.#ensureOpen(now);
+      while (left.length > 0) {
+        const count = now < this.#nextSetAside ? left.length : this.#file.room(left);
+        if (count === 0) {
+          this.#setAside(now);
+          continue;
+        }
+        this.#file.write(left.slice(0, count));
+        left = left.slice(count);
+        const from = written;
+        written = Math.max(0, batch.length - left.length);
+        this.#settle(batch.slice(from, written));
+      }
     } catch (error) {
       this.#noteFailure(error);
-      this.#backlog.keep(lines);
-      this.#refuse(batch);
+      this.#backlog.drop(late - Math.max(0, left.length - batch.length));
+      const unwritten = batch.slice(written);
+      this.#backlog.keep(unwritten.map((entry) => entry.line));
+      this.#refuse(unwritten);
       return;
     }
-    if (this.#failure !== undefined) this.#noteRecovery();
-    if (this.#config.durability === "fsync") {
-      this.#unsynced.push(...batch);
-      this.#sync();
-    } else {
-      for (const entry of batch) entry.resolve();
-    }
+    if (this.#trouble.fault === undefined) return;
+    this.#trouble.over(late, this.#backlog.lost);
+    this.#backlog.clear();
   }
 
-  #sync(): void {
-    if (this.#syncing || this.#unsynced.length === 0) return;
-    const group = this.#unsynced;
-    this.#unsynced = [];
-    this.#syncing = true;
-    this.#file.sync((error) => {
-      this.#syncing = false;
-      if (error === null) {
-        for (const entry of group) entry.resolve();
-      } else {
-        // They are in the file, perhaps not on the disk: not written again, but nobody may rely on them.
-        this.#noteFailure(error);
-        this.#refuse(group);
-      }
-      this.#sync();
-      if (!this.#syncing) this.#idle?.();
-    });
+  /** They are in the file. */
+  #settle(entries: readonly Entry[]): void {
+    if (this.#config.durability === "fsync") this.#commit.add(entries);
+    else for (const entry of entries) entry.resolve();
   }
 
   /** @throws what hinders it; while it is broken at most one try in `retryMs` */
   #ensureOpen(now: number): void {
-    if (this.#failure !== undefined && now < this.#nextTry) throw this.#failure;
+    if (!this.#trouble.mayTry(now)) throw this.#trouble.fault!;
     if (this.#file.isOpen && now >= this.#nextCheck) {
       this.#nextCheck = now + this.#retryMs;
       if (!this.#file.isInPlace()) this.#letGo();
     }
     if (this.#file.isOpen) return;
     if (this.#lock?.held() !== true) this.#lock = lockFor(this.#file.path, this.#log);
-    this.#file.open();
+    this.#open();
     this.#nextCheck = now + this.#retryMs;
+  }
+
+  #open(): void {
+    const { sealed, foreign } = this.#file.open();
+    const { file } = this;
+    if (sealed !== undefined) this.#log.warn({ file, bytes: sealed }, "an unfinished audit line was sealed off");
+    if (foreign) this.#log.error({ file }, "the audit file was altered or replaced while it was being written");
+  }
+
+  /** The full file gets its name, and a new one is begun. A file that cannot be renamed grows on. @throws as `write` */
+  #setAside(now: number): void {
+    this.#file.sign();
+    this.#letGo();
+    try {
+      this.#file.setAside();
+    } catch (error) {
+      this.#nextSetAside = now + SET_ASIDE_EVERY_MS;
+      const reason = error instanceof Error ? error.message : String(error);
+      this.#log.error({ file: this.file, error: reason }, "the full audit file cannot be set aside: it grows on");
+    }
+    this.#open();
   }
 
   /** Closes the file; what waits for the next fsync has had it, or is refused. */
   #letGo(): void {
     const failure = this.#file.close();
-    const waiting = this.#unsynced;
-    this.#unsynced = [];
-    if (failure === undefined) {
-      for (const entry of waiting) entry.resolve();
-    } else {
-      this.#refuse(waiting, unavailable(this.file, failure));
+    const waiting = this.#commit.take();
+    if (failure !== undefined) this.#refuse(waiting, unavailable(this.file, failure));
+    else for (const entry of waiting) entry.resolve();
+  }
+
+  /** The last of this process: signed, closed, and free for others. */
+  #end(): void {
+    try {
+      if (this.#file.isOpen) this.#file.sign();
+    } catch (error) {
+      this.#noteFailure(error);
     }
+    this.#letGo();
+    this.#lock?.release();
   }
 
   #noteFailure(error: unknown): void {
-    // Only repeats what is known: no new try was made.
-    if (error === this.#failure) return;
-    const now = performance.now();
-    this.#nextTry = now + this.#retryMs;
-    this.#failure =
-      error instanceof Fault && error.code === "AUDIT_UNAVAILABLE" ? error : unavailable(this.file, error);
-    this.#letGo();
-    if (now < this.#nextLog) return;
-    this.#nextLog = now + LOG_EVERY_MS;
-    const { onFailure } = this.#config;
-    const effect = onFailure === "deny" ? "requests are refused until it can" : "REQUESTS GO ON WITHOUT A RECORD";
-    this.#log.error(
-      { file: this.file, error: this.#failure.message, lost: this.#backlog.lost },
-      `audit file cannot be written: ${effect}`,
-    );
+    if (this.#trouble.note(error, this.#backlog.lost)) this.#letGo();
   }
 
-  #noteRecovery(): void {
-    const { lines, lost } = this.#backlog;
-    this.#log.warn({ file: this.file, late: lines.length, lost }, "audit file can be written again");
-    this.#failure = undefined;
-    this.#backlog.clear();
-    this.#nextLog = 0;
-  }
-
-  #refuse(entries: readonly Entry[], fault = this.#failure!): void {
+  #refuse(entries: readonly Entry[], fault = this.#trouble.fault!): void {
     for (const entry of entries) {
       if (this.#config.onFailure === "deny") entry.reject(fault);
       else entry.resolve();
@@ -240,13 +244,4 @@ class FileSink implements AuditSink {
   #closed(): Fault {
     return unavailable(this.file, new Error("it is closed: Switchyard is shutting down"));
   }
-}
-
-function unavailable(file: string, cause: unknown): Fault {
-  const reason = cause instanceof Error ? cause.message : String(cause);
-  return new Fault(
-    "AUDIT_UNAVAILABLE",
-    `The audit file ${file} cannot be written: ${reason}. Requests go on as soon as it can be written again.`,
-    { retrySafe: true, cause },
-  );
 }

@@ -1,12 +1,25 @@
-/** The end of an audit file that is already there: where the chain goes on, and whether a crash cut the last line. */
+/** The end of an audit file that is already there: where the chain goes on, and what a crash has left of a line. */
+import { hash } from "node:crypto";
 import { readSync } from "node:fs";
-import { FIRST, type Link, lineHash } from "./chain.ts";
+import { type Link, lineHash, parseLine } from "./line.ts";
 
 export interface Tail {
-  /** Where the next line goes; undefined for an empty file. */
+  /** What follows the last record; undefined where there is none. */
   readonly link: Link | undefined;
-  /** The last line has no LF: it is to be sealed off with one before anything is added. */
+  /** Behind the last record. */
+  readonly remains: Remains | undefined;
+  /** The last line has no LF. */
   readonly unfinished: boolean;
+}
+
+/** What is no record: lines that crashes have cut, the last of them perhaps without LF. */
+export interface Remains {
+  readonly lines: number;
+  /** Of all of it, line ends in between included. */
+  readonly bytes: number;
+  readonly sha256: string;
+  /** Of the last line alone: `prev` of what comes next. */
+  readonly lastHash: string;
 }
 
 const LF = 0x0a;
@@ -14,15 +27,17 @@ const STEP = 65_536;
 
 /** Reads backwards, only as far as needed. */
 export function readTail(fd: number, size: number): Tail {
-  if (size === 0) return { link: undefined, unfinished: false };
+  if (size === 0) return { link: undefined, remains: undefined, unfinished: false };
   let bytes: Buffer = Buffer.alloc(0);
   let start = size;
   const unfinished = readAt(fd, size - 1, 1)[0] !== LF;
-  let prev: string | undefined;
-  // From the last line upwards: its hash is `prev`; the number is that of the last line that has one (a line that a
-  // crash has cut has none).
-  let end = unfinished ? size : size - 1;
-  while (end >= 0) {
+  const last = unfinished ? size : size - 1;
+  const part = (from: number, to: number): Buffer => bytes.subarray(from - start, to - start);
+  let lines = 0;
+  let lastHash: string | undefined;
+  // From the last line upwards, to the last one that is a record.
+  let end = last;
+  for (;;) {
     let lineStart = lineStartBefore(bytes, start, end);
     while (lineStart < 0 && start > 0) {
       const length = Math.min(Math.max(STEP, bytes.length), start);
@@ -31,13 +46,21 @@ export function readTail(fd: number, size: number): Tail {
       lineStart = lineStartBefore(bytes, start, end);
     }
     if (lineStart < 0) lineStart = 0;
-    const line = bytes.subarray(lineStart - start, end - start);
-    prev ??= lineHash(line);
-    const seq = seqOf(line);
-    if (seq !== undefined) return { link: { seq: seq + 1, prev }, unfinished };
+    const line = part(lineStart, end);
+    const record = parseLine(line);
+    const from = record === undefined ? lineStart : end + 1;
+    if (record === undefined) {
+      lines++;
+      lastHash ??= lineHash(line);
+    }
+    if (record !== undefined || lineStart === 0) {
+      const link = record && { seq: record.seq + 1, prev: lineHash(line) };
+      if (lastHash === undefined) return { link, remains: undefined, unfinished };
+      const sha256 = hash("sha256", part(from, last), "hex");
+      return { link, remains: { lines, bytes: last - from, sha256, lastHash }, unfinished };
+    }
     end = lineStart - 1;
   }
-  return { link: { seq: FIRST.seq, prev: prev! }, unfinished };
 }
 
 /** Offset in the file of the first byte behind the last LF before `end`, or -1 if none of `bytes` is one. */
@@ -45,15 +68,6 @@ function lineStartBefore(bytes: Buffer, start: number, end: number): number {
   if (end <= start) return -1;
   const at = bytes.lastIndexOf(LF, end - start - 1);
   return at < 0 ? -1 : start + at + 1;
-}
-
-function seqOf(line: Buffer): number | undefined {
-  try {
-    const { seq } = JSON.parse(line.toString("utf8")) as { seq?: unknown };
-    return typeof seq === "number" && Number.isSafeInteger(seq) ? seq : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function readAt(fd: number, position: number, length: number): Buffer {

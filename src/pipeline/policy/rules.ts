@@ -1,10 +1,12 @@
 /**
- * Rules and filters as data: what of the configuration can match what, compiled once. `policy.ts` evaluates them.
- * A condition (`when`), a principal or a limit of a rule belongs here as one more member.
+ * Rules and filters as data: what of the configuration can match what, compiled once. `judge.ts` evaluates them.
  */
-import type { Filter, PolicyRule, ServerConfig } from "../../config/types.ts";
+import type { Filter, PolicyRule, QuestionKind, ServerConfig } from "../../config/types.ts";
 import { ConfigError } from "../../errors.ts";
-import type { Decision, ItemKind } from "../../exchange.ts";
+import type { Decision, ItemKind, LimitOf } from "../../exchange.ts";
+import type { Condition } from "./condition.ts";
+import { ConditionError } from "./condition.ts";
+import { conditionOf } from "./conditions.ts";
 import { compileGlob, type Glob, type GlobStyle } from "./glob.ts";
 import { decodeEscapes, plainSpellings } from "./spelling.ts";
 
@@ -26,7 +28,11 @@ export interface CompiledRule {
   readonly where: string;
   readonly servers: GlobList | undefined;
   readonly clients: GlobList | undefined;
+  readonly principals: GlobList | undefined;
   readonly items: Readonly<Record<ItemKind, GlobList | undefined>>;
+  readonly questions: ReadonlySet<QuestionKind | "*">;
+  readonly condition: Condition | undefined;
+  readonly limit: LimitOf | undefined;
 }
 
 export interface CompiledFilter {
@@ -62,29 +68,66 @@ export function surelyMatches(list: GlobList, name: Spelled): boolean {
   );
 }
 
-/** Does the rule reach this item? Clients are judged before (see `policy.ts`). */
+/** Does the rule reach this item? Callers are judged before (`reachesCaller`). */
 export function reaches(rule: CompiledRule, server: string, kind: ItemKind, name: Spelled): boolean {
+  return rule.decision.effect === "deny"
+    ? mayReach(rule, server, kind, name)
+    : matched(rule, server, kind, name, surelyMatches);
+}
+
+/** As `reaches` of a rule that denies: for what a rule wants to be asked about, too. */
+export function mayReach(rule: CompiledRule, server: string, kind: ItemKind, name: Spelled): boolean {
+  return matched(rule, server, kind, name, mayMatch);
+}
+
+function matched(
+  rule: CompiledRule,
+  server: string,
+  kind: ItemKind,
+  name: Spelled,
+  matches: (list: GlobList, name: Spelled) => boolean,
+): boolean {
   const list = rule.items[kind];
   if (list === undefined) return false;
-  const matches = rule.decision.effect === "deny" ? mayMatch : surelyMatches;
-  return (rule.servers === undefined || matches(rule.servers, { raw: server, plain: [] })) && matches(list, name);
+  return (rule.servers === undefined || matches(rule.servers, word(server))) && matches(list, name);
+}
+
+/** A server's question, as the item of a rule that denies. */
+export function reachesQuestion(rule: CompiledRule, server: string, question: QuestionKind): boolean {
+  if (!rule.questions.has(question) && !rule.questions.has("*")) return false;
+  return rule.servers === undefined || mayMatch(rule.servers, word(server));
+}
+
+/** Whoever did not authenticate has an empty name, which only a lone star matches. */
+export function reachesCaller(rule: CompiledRule, client: string, principal: string | undefined): boolean {
+  const matches = rule.decision.effect === "allow" ? surelyMatches : mayMatch;
+  return (
+    (rule.clients === undefined || matches(rule.clients, word(client))) &&
+    (rule.principals === undefined || matches(rule.principals, word(principal ?? "")))
+  );
+}
+
+function word(raw: string): Spelled {
+  return { raw, plain: [] };
 }
 
 /** @throws ConfigError */
 export function compileRule(rule: PolicyRule, index: number): CompiledRule {
   const where = `rules[${index}]`;
-  if (rule.tools === undefined && rule.prompts === undefined && rule.resources === undefined) {
-    throw new ConfigError(
-      `policy.${where} names no tools, prompts or resources, so it would match nothing. Add at least one, e.g. "tools": ["*"].`,
+  const wrong = (key: string, text: string) => new ConfigError(`policy.${where}${key} ${text}`);
+  if (KINDS.every((kind) => rule[KEYS[kind]] === undefined) && rule.questions === undefined) {
+    throw wrong(
+      "",
+      'names no tools, prompts, resources or questions, so it would match nothing. Add one, e.g. "tools": ["*"].',
     );
   }
-  // Leaving a condition out of an allow rule would open what it guards.
-  if (rule.when !== undefined) {
-    throw new ConfigError(
-      `policy.${where}.when: conditions are not supported in this version. Remove the rule or its "when".`,
-    );
+  if (rule.questions !== undefined && rule.effect !== "deny") {
+    throw wrong(".questions:", "only a deny rule can name questions; they are allowed without one. Remove the key.");
   }
-  const list = (key: "servers" | "clients" | "tools" | "prompts" | "resources") =>
+  if (rule.limit !== undefined && rule.effect !== "allow") {
+    throw wrong(".limit:", "only an allow rule can have a limit. Remove the key.");
+  }
+  const list = (key: "servers" | "clients" | "principals" | "tools" | "prompts" | "resources") =>
     rule[key] === undefined ? undefined : globList(rule[key], key === "resources" ? "path" : "flat", `${where}.${key}`);
   return {
     where,
@@ -95,8 +138,22 @@ export function compileRule(rule: PolicyRule, index: number): CompiledRule {
     },
     servers: list("servers"),
     clients: list("clients"),
+    principals: list("principals"),
     items: { tool: list("tools"), prompt: list("prompts"), resource: list("resources") },
+    questions: new Set(rule.questions),
+    condition: conditionAt(rule, where),
+    limit: rule.limit === undefined ? undefined : { ...rule.limit, rule: where },
   };
+}
+
+function conditionAt(rule: PolicyRule, where: string): Condition | undefined {
+  try {
+    return conditionOf(rule);
+  } catch (error) {
+    if (!(error instanceof ConditionError)) throw error;
+    const at = error.position === undefined ? "" : ` (character ${error.position})`;
+    throw new ConfigError(`policy.${where}.when: ${error.message}${at}. Correct the condition.`);
+  }
 }
 
 /** @throws ConfigError */

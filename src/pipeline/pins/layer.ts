@@ -1,0 +1,20 @@
+/**
+ * Refuses what is not as it was pinned, exactly like what does not exist. It stands twice in the stack: behind policy,
+ * so that nobody is asked about a call that will not go out, and innermost, because a definition may have changed while
+ * the user thought or the call waited for its turn.
+ */
+import { unknownItem } from "../../errors.ts";
+import type { Layer, PolicyItem, Resolved } from "../../exchange.ts";
+import type { Deviation } from "./pins.ts";
+
+export function pinsLayer<E extends Resolved>(deviation: (item: PolicyItem) => Deviation | undefined): Layer<E> {
+  return (next) => (exchange) => {
+    const { target, trail } = exchange;
+    const found = target.type === "item" ? deviation(target.item) : undefined;
+    if (found === undefined || target.type !== "item") return next(exchange);
+    trail.pin = found.fault;
+    if (!found.refused) return next(exchange);
+    trail.decision = { effect: "deny", rule: "pin", reason: found.reason };
+    return Promise.reject(unknownItem(target.kind, trail.publicName ?? ""));
+  };
+}
