@@ -15,7 +15,7 @@ export function linkChain(file: string, env: NodeJS.ProcessEnv): NodeJS.ProcessE
   const id = createHash("sha256").update(realpathSync(file)).digest("hex").slice(0, 16);
   if (above.includes(id)) {
     throw new ConfigError(
-      `${file}: a parent of this process serves this file already: one of its entries starts Switchyard with the same ` +
+      `${file}: a parent of this process serves this file already (a loop): one of its entries starts Switchyard with the same ` +
         "file, which would go on without end. Remove that entry, or give it a file of its own.",
     );
   }

@@ -67,6 +67,8 @@ export class Post implements HttpListener {
     this.#headers = headers;
     const ok = status >= 200 && status < 300;
     if (ok && this.#message.method === "initialize") this.#takeSession(headers);
+    // One call that was answered 404 does not make a session lost that goes on answering others.
+    else if (ok) this.#session.lost = false;
     const { id } = this.#message;
     const type = mediaType(headers);
     if (ok && type === "text/event-stream") {

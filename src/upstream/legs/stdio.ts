@@ -7,6 +7,7 @@
  */
 import type { StdioTarget } from "../../config/types.ts";
 import type { Log } from "../../log.ts";
+import { byLine } from "../../redact/lines.ts";
 import { type Leg, type LegClosed, LegError, type LegEvents, type Outgoing } from "../../wire/leg.ts";
 import { LineFramer } from "../../wire/lines.ts";
 import { Outbox } from "../../wire/outbox.ts";
@@ -72,7 +73,7 @@ class StdioLeg implements Leg {
     const redact = (text: string): string => options.redact(text);
     this.#options = options;
     this.#noise = new NoiseLog({ server, log, redact });
-    this.#stderr = new StderrLines({ server, log, redact });
+    this.#stderr = new StderrLines({ server, log, redact: byLine(redact) });
     const intake: Intake = {
       frame: (frame) => this.#events?.frame(frame),
       failed: (id, error) => this.#events?.failed(id, error),

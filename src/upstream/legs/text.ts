@@ -23,11 +23,11 @@ export interface ShortenOptions {
 
 export function shorten(bytes: Buffer, options: ShortenOptions): string {
   const omitted = options.omitted ?? 0;
-  // Redaction comes first: after a cut the rest of a secret would no longer be recognised.
-  let text = options.redact(bytes.toString("utf8"));
+  // Redaction comes before any cut: the rest of a secret would no longer be recognised. Colours in the midst of one go first.
+  let text = options.redact(bytes.toString("utf8").replace(ANSI, ""));
   // The end of cut bytes may be the beginning of a secret, so it is never shown.
   if (omitted > 0) text = text.slice(0, Math.max(0, text.length - REDACTION_MARGIN));
-  text = text.replace(ANSI, "").replace(CONTROLS, " ").trim();
+  text = text.replace(CONTROLS, " ").trim();
   if (text.length <= options.limit && omitted === 0) return text;
   return `${text.slice(0, options.limit)}…`;
 }
