@@ -2,6 +2,8 @@
  * A host in the same process, through the whole stack: what `check --connect`, `list` and `call` use, so that they show
  * exactly what a real host would get.
  */
+
+import { type Definitions, definitionsOf } from "./definitions.ts";
 import { type Explained, explainName, type Unknown } from "./explain.ts";
 import type { Log } from "./log.ts";
 import { type ProxyOptions, SwitchyardProxy } from "./proxy.ts";
@@ -78,6 +80,8 @@ export interface Client {
   unusedRules(): string[];
   /** A dry run; `catalogue` was called before. `args`: JSON text of an object. */
   explain(name: string, args?: string): Explained | Unknown;
+  /** Everything that servers define, hidden or not, as they sent it. */
+  definitions(): Promise<Definitions>;
   close(): Promise<void>;
 }
 
@@ -91,6 +95,8 @@ const LIST_METHODS: readonly ListMethod[] = [
 export interface ClientOptions extends ProxyOptions {
   /** As whom the policy sees us. */
   readonly clientName?: string;
+  /** What we say that we can do; some servers define more for a host that can more. Default: nothing. */
+  readonly capabilities?: object;
 }
 
 export async function startClient(options: ClientOptions): Promise<Client> {
@@ -104,21 +110,27 @@ class InProcessHost implements Client {
   readonly #log: Log;
   readonly #version: string;
   readonly #name: string;
+  readonly #capabilities: object;
   readonly #waiting = new Map<number, (answer: Frame) => void>();
   readonly #progress = new Map<number, (report: ProgressReport) => void>();
   #nextId = 1;
 
   constructor(options: ClientOptions) {
     this.#name = options.clientName ?? "switchyard-cli";
+    this.#capabilities = options.capabilities ?? {};
     this.#log = options.log;
     this.#version = options.version;
-    this.#proxy = new SwitchyardProxy(options, (chunks) => this.#receive(Buffer.concat(chunks)));
+    // What a server shows a host that can do nothing is not the whole of it, and not to be pinned.
+    this.#proxy = new SwitchyardProxy({ ...options, learnPins: false }, (chunks) =>
+      this.#receive(Buffer.concat(chunks)),
+    );
   }
 
   async open(): Promise<void> {
     await this.#proxy.start();
     const clientInfo = { name: this.#name, version: this.#version };
-    const answered = this.#request("initialize", { protocolVersion: LATEST_LEGACY, capabilities: {}, clientInfo });
+    const capabilities = this.#capabilities;
+    const answered = this.#request("initialize", { protocolVersion: LATEST_LEGACY, capabilities, clientInfo });
     await answered.answer;
     this.#send({ jsonrpc: "2.0", method: "notifications/initialized" });
   }
@@ -189,6 +201,12 @@ class InProcessHost implements Client {
     return explainName(this.#proxy, caller, name, args);
   }
 
+  async definitions(): Promise<Definitions> {
+    await this.catalogue();
+    await Promise.all(this.#proxy.connections.map(({ name }) => this.#proxy.catalogue.complete(name)));
+    return definitionsOf(this.#proxy);
+  }
+
   close(): Promise<void> {
     return this.#proxy.close();
   }
@@ -250,7 +268,7 @@ class InProcessHost implements Client {
     } else if (frame.method === "notifications/progress") {
       this.#progress.get(Number(frame.text("progressToken")))?.(frame.body() as ProgressReport);
     } else if (frame.kind === "request") {
-      // No capability was declared, so nothing should be asked; a server that asks all the same is told so.
+      // Nobody is here to be asked, whatever was declared.
       const error = { code: -32601, message: `Method not found: ${frame.method}` };
       const reply = Buffer.from(`{"jsonrpc":"2.0","id":${frame.idText},"error":${jsonText(error)}}`);
       this.#proxy.session.receive(scan(reply), reply);

@@ -2,7 +2,7 @@
  * READ SECOND. The contract that every folder shares.
  *
  * An Exchange is one request under way, whatever the era and whichever side asked. It passes a stack of layers,
- * `audit(resolve(policy(limits(dispatch))))`, built in `proxy.ts`. A layer is a function around the next handler; the
+ * `audit(resolve(policy(approval(limits(dispatch)))))` and some more, built in `proxy.ts`. A layer is a function around the next handler; the
  * types say what it needs and what it adds, so a stack in the wrong order, or without policy, does not compile.
  */
 import type { RateLimit } from "./config/types.ts";

@@ -1,63 +1,37 @@
 /**
  * Introduces the pins to the rest: lists and instructions go in, what is refused comes out, and every deviation becomes
- * one record of the audit file, whether anybody ever names the item or not.
+ * one line of the audit file, whether anybody ever names the item or not.
  */
 import type { ServerConfig } from "./config/types.ts";
-import { unknownItem } from "./errors.ts";
-import {
-  type Caller,
-  Cancellation,
-  type Decision,
-  type Exchange,
-  type Layer,
-  newTrail,
-  type PolicyItem,
-} from "./exchange.ts";
+import type { Decision, PolicyItem } from "./exchange.ts";
 import type { Log } from "./log.ts";
-import { INSTRUCTIONS, type PinnedList } from "./pipeline/pins/book.ts";
+import { INSTRUCTIONS, KIND_OF, type PinnedList } from "./pipeline/pins/book.ts";
 import { type Deviation, Pins, type Source } from "./pipeline/pins/pins.ts";
 import { plainSpellings } from "./pipeline/policy/spelling.ts";
 import type { ListMethod } from "./router/catalogue.ts";
 import type { RawItem } from "./router/items.ts";
 import { compileTemplate } from "./router/template.ts";
-import { rowOf } from "./wire/methods.ts";
-import { requestFrame, resultFrame } from "./wire/splice.ts";
-import { LATEST_LEGACY } from "./wire/version.ts";
 
 export interface PinningOptions {
   /** Path of the configuration file. */
   readonly file: string;
   readonly servers: readonly Pick<ServerConfig, "name" | "pin">[];
+  /** Whether what is seen for the first time is pinned. */
+  readonly learns: boolean;
   readonly log: Log;
   /** Whether the server lists that very URI. */
   listsUri(server: string, uri: string): boolean;
-  /** The audit layer. */
-  audit(): Layer<Exchange>;
-  /** The host, once it has said who it is. */
-  caller(): Caller | undefined;
+  /** Writes a line into the audit file that is no request's. */
+  record(fields: object): void;
   /** Other items are visible than before. */
   changed(): void;
 }
 
 /** Resources are not pinned one by one: there may be a million, and a definition of one says little. */
-const PINNED: Readonly<Partial<Record<ListMethod, PinnedList>>> = {
+export const PINNED: Readonly<Partial<Record<ListMethod, PinnedList>>> = {
   "tools/list": "tools",
   "prompts/list": "prompts",
   "resources/templates/list": "templates",
-};
-const METHODS = {
-  tools: "tools/list",
-  prompts: "prompts/list",
-  templates: "resources/templates/list",
-  instructions: "initialize",
-} as const;
-/** Stands for the host before it has said who it is. */
-const NOBODY: Caller = {
-  session: "",
-  client: { name: "", version: "" },
-  principal: undefined,
-  revision: LATEST_LEGACY,
-  era: "legacy",
 };
 const LIST_OF = { tool: "tools", prompt: "prompts", resource: "templates" } as const;
 
@@ -75,10 +49,16 @@ export class Pinning {
     this.#pins = new Pins({
       file: pinFileOf(options.file),
       modes: new Map(options.servers.map(({ name, pin }) => [name, pin])),
+      learns: options.learns,
       log: options.log,
       found: (deviation) => this.#record(deviation),
       changed: () => options.changed(),
     });
+  }
+
+  /** Whether any server is to be judged by pins. */
+  get active(): boolean {
+    return this.#pins.active;
   }
 
   enforces(server: string): boolean {
@@ -105,6 +85,7 @@ export class Pinning {
 
   /** What is wrong with an item, or with the template that makes a URI; undefined if nothing is. */
   deviation({ server, kind, original }: PolicyItem): Deviation | undefined {
+    if (!this.#pins.active) return undefined;
     const list = LIST_OF[kind];
     const direct = this.#pins.deviation(server, list, original);
     return direct ?? (kind === "resource" ? this.#byTemplate(server, original) : undefined);
@@ -134,29 +115,9 @@ export class Pinning {
   }
 
   #record({ server, list, name, fault, refused, reason }: Deviation): void {
-    const method = METHODS[list];
-    const trail = newTrail();
-    trail.server = server;
-    trail.name = name;
-    trail.pin = fault;
-    trail.decision = { effect: refused ? "deny" : "allow", rule: "pin", reason };
-    const kind = list === "templates" ? "resource" : list === "prompts" ? "prompt" : "tool";
-    const outcome = () => (refused ? Promise.reject(unknownItem(kind, name)) : Promise.resolve(resultFrame({})));
-    this.#options
-      .audit()(outcome)({
-        direction: "toServer",
-        frame: requestFrame(method, {}),
-        row: { ...rowOf(method)!, audited: true },
-        caller: this.#options.caller() ?? NOBODY,
-        cancellation: new Cancellation(),
-        trail,
-        progress: undefined,
-        server: undefined,
-        target: undefined,
-      })
-      .catch(() => {
-        // Refused, as recorded; or not recorded, of which the audit has told.
-      });
+    const decision: Decision = { effect: refused ? "deny" : "allow", rule: "pin", reason };
+    // Not "pin": under that name the redactor sees a secret.
+    this.#options.record({ server, kind: KIND_OF[list], name, decision, definition: fault });
   }
 }
 

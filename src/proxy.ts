@@ -2,8 +2,9 @@
  * READ FIRST. Builds the whole from a Config: the legs that face hosts, the layers, the router, the legs that face servers.
  * The folders do not know each other; they are introduced here, by passing functions. A `tools/call` goes
  *
- *   downstream/stdio → downstream/session → pipeline/audit → router/resolve → pipeline/policy → pipeline/limits
- *     → router/dispatch → upstream/connection → upstream/requests → upstream/legs → the server
+ *   downstream/stdio → downstream/session → pipeline/audit → router/resolve → pipeline/policy → pipeline/pins
+ *     → pipeline/approval → pipeline/limits → router/dispatch → upstream/connection → upstream/requests → upstream/legs
+ *     → the server
  *
  * and its answer the same way back; router/answers touches it only where the protocol makes that the proxy's business.
  */
@@ -29,6 +30,7 @@ import type { Log } from "./log.ts";
 import { Pinning } from "./pinning.ts";
 import { approvalLayer } from "./pipeline/approval/layer.ts";
 import { auditLayer } from "./pipeline/audit/layer.ts";
+import { eventLine } from "./pipeline/audit/record.ts";
 import { type AuditSink, openAudit } from "./pipeline/audit/sink.ts";
 import { limitsLayer } from "./pipeline/limits/limits.ts";
 import { rateLayer } from "./pipeline/limits/rate.ts";
@@ -36,6 +38,7 @@ import { resultCapLayer } from "./pipeline/limits/result-cap.ts";
 import { pinsLayer } from "./pipeline/pins/layer.ts";
 import { compilePolicy, type Policy, type PolicyCaller, policyLayer } from "./pipeline/policy/policy.ts";
 import { serverPort, source } from "./ports.ts";
+import { makeRedactor } from "./redact/redact.ts";
 import { hasResource, knock, watchAgain } from "./requests.ts";
 import { AnswerRules } from "./router/answers.ts";
 import { Catalogue, type CatalogueSetup } from "./router/catalogue.ts";
@@ -62,6 +65,8 @@ export interface ProxyOptions {
   readonly env?: NodeJS.ProcessEnv;
   /** Folder where what each server offers is kept for the next start; none is kept without. */
   readonly cacheFolder?: string;
+  /** Whether what is seen of a server for the first time is pinned. Default true. */
+  readonly learnPins?: boolean;
 }
 
 /** How long each step of stopping a server may take: after EOF, after SIGTERM. */
@@ -109,10 +114,10 @@ export class SwitchyardProxy {
     this.pinning = new Pinning({
       file: config.file,
       servers: config.servers,
+      learns: options.learnPins ?? true,
       log,
       listsUri: (server, uri) => this.catalogue.listsUri(server, uri),
-      audit: () => audit,
-      caller: () => this.session.caller,
+      record: (fields) => void this.#sink?.append(eventLine("pin", fields, redactor)).catch(() => {}),
       changed: () => this.catalogue.reconfigure(this.#setup),
     });
     this.catalogue = new Catalogue({
@@ -147,6 +152,7 @@ export class SwitchyardProxy {
 
     this.#sink = config.audit === undefined ? undefined : openAudit(config.audit, log, { whenHeld: "beside" });
     const redactions = { secrets: config.secrets, redactKeys: config.audit?.redactKeys ?? [] };
+    const redactor = makeRedactor(redactions);
     // The first layer sees a request first and its outcome last: what is denied, refused or cancelled is recorded too.
     const audit = auditLayer(this.#sink, { payloads: config.audit?.payloads ?? "none", ...redactions });
     const resolve = resolveLayer({
@@ -162,9 +168,8 @@ export class SwitchyardProxy {
     const limits = limitsLayer({ servers: config.servers });
     const cap = resultCapLayer({ servers: config.servers });
     const approval = approvalLayer(userOf(() => this.#host));
-    const deviation = (item: PolicyItem) => this.pinning.deviation(item);
-    const pins = pinsLayer<Judged>(deviation);
-    const pinsStill = pinsLayer<Permitted>(deviation);
+    const pins = pinsLayer<Judged>(this.pinning);
+    const pinsStill = pinsLayer<Permitted>(this.pinning);
     this.#handle = audit(resolve(policy(pins(rates(approval(limits(cap(pinsStill(dispatch)))))))));
 
     this.session = new HostSession({

@@ -10,6 +10,7 @@ import { addCheck } from "./check.ts";
 import { addExplain } from "./explain.ts";
 import { type Io, realIo, write } from "./io.ts";
 import { addList } from "./list.ts";
+import { addPin } from "./pin.ts";
 import { addSchema } from "./schema.ts";
 import { addServe } from "./serve.ts";
 import { type Run, Shell, version } from "./shell.ts";
@@ -55,7 +56,7 @@ Exit codes: 0 done, 1 failed at run time, 2 usage or configuration error.
 Example, as a host's only entry:
   "switchyard": { "command": "npx", "args": ["-y", "mcp-switchyard", "serve", "--config", "/path/to/switchyard.json"] }`,
     );
-  for (const add of [addServe, addCheck, addList, addExplain, addCall, addAudit, addSchema]) add(program, run);
+  for (const add of [addServe, addCheck, addList, addExplain, addCall, addPin, addAudit, addSchema]) add(program, run);
   return program;
 }
 

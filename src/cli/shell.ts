@@ -78,6 +78,7 @@ export class Shell {
     { config, log }: { config: Config; log: Log },
     work: (client: Client, signal: AbortSignal) => Promise<number>,
     clientName?: string,
+    capabilities?: object,
   ): Promise<number> {
     const controller = new AbortController();
     const { signal } = controller;
@@ -94,6 +95,7 @@ export class Shell {
         version,
         env: this.io.env,
         ...(clientName === undefined ? {} : { clientName }),
+        ...(capabilities === undefined ? {} : { capabilities }),
       });
       try {
         return await Promise.race([work(client, signal), interruption(signal)]);

@@ -2,9 +2,17 @@
  * The key that signs checkpoints of the audit file, looked at when the file is loaded, so that `check` finds a wrong one.
  * What a right one is, is decided where it is used.
  */
+import { statSync } from "node:fs";
 import { Fault } from "../errors.ts";
 import { loadSigner } from "../pipeline/audit/checkpoint.ts";
 import type { Problem } from "./problem.ts";
+
+/** Of a key that is right. */
+export function auditKeyWarning(keyFile: string | undefined): Problem | undefined {
+  if (keyFile === undefined || process.platform === "win32" || (statSync(keyFile).mode & 0o077) === 0) return undefined;
+  const reason = "can be read by other users, who could sign in its name";
+  return { path: ["audit", "signingKeyFile"], reason, remedy: `Write "chmod 600 ${keyFile}".` };
+}
 
 export function auditKeyProblem(keyFile: string | undefined, every: number | undefined): Problem | undefined {
   if (keyFile === undefined) {

@@ -1,6 +1,6 @@
 /** The part of the file that is no server, checked and completed. Any mistake in it stops the start. */
 import { resolve } from "node:path";
-import { auditKeyProblem } from "./audit-key.ts";
+import { auditKeyProblem, auditKeyWarning } from "./audit-key.ts";
 import {
   defaultCheckpointEvery,
   defaultMaxResultBytes,
@@ -76,6 +76,8 @@ export async function loadTop(
     audit?.signingKeyFile === undefined ? undefined : resolve(folder, expandHome(audit.signingKeyFile, env, platform));
   const keyProblem = auditKeyProblem(keyFile, audit?.checkpointEvery);
   if (keyProblem !== undefined) return { problems: [keyProblem] };
+  const keyWarning = auditKeyWarning(keyFile);
+  if (keyWarning !== undefined) warnings.push(keyWarning);
   return {
     timeouts: { ...defaultTimeouts, ...top.timeouts },
     names,

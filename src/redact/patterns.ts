@@ -75,6 +75,8 @@ export function keyPatterns(extra: readonly string[]): KeyTest {
   };
 }
 
+const MAX_ENCODED = 3;
+
 /** `?access_token=x&` in a URL, or in a form: all of it, also what would end a value in a text. */
 function parameters(isSecret: (name: string) => boolean): Pattern {
   return {
@@ -93,13 +95,22 @@ function parameters(isSecret: (name: string) => boolean): Pattern {
  */
 export function encoded(text: (decoded: string) => string): Pattern {
   const hiding = /%(?:2[25]|3[ad]|40|5c)/i;
+  let depth = 0;
+  const hides = (part: string): boolean => {
+    const decoded = decode(part);
+    if (decoded === undefined) return false;
+    // Nobody encodes four times over for another reason than to hide it.
+    if (depth === MAX_ENCODED) return true;
+    depth++;
+    try {
+      return text(decoded) !== decoded;
+    } finally {
+      depth--;
+    }
+  };
   return {
     hint: [hiding],
-    mask: (whole) =>
-      whole.replace(/[^\s?&=#/"<>\\]+/g, (part) => {
-        const decoded = hiding.test(part) ? decode(part) : undefined;
-        return decoded !== undefined && text(decoded) !== decoded ? MASK : part;
-      }),
+    mask: (whole) => whole.replace(/[^\s?&=#/"<>\\]+/g, (part) => (hiding.test(part) && hides(part) ? MASK : part)),
   };
 }
 

@@ -43,6 +43,15 @@ export function makeRedactor({ secrets, redactKeys }: RedactionOptions): Redacto
 
   function text(value: string): string {
     if (!suspicious(value)) return value;
+    const masked = maskAll(value);
+    // Letters written as escapes, in JSON that is only a part of the text: nobody does that, but for whoever wants to hide.
+    const plain = unescaped(masked);
+    if (plain === masked) return masked;
+    const again = maskAll(plain);
+    return again === plain ? masked : again;
+  }
+
+  function maskAll(value: string): string {
     let masked = value;
     for (const pattern of patterns) masked = pattern.mask(masked);
     return masked;
@@ -87,6 +96,15 @@ export function makeRedactor({ secrets, redactKeys }: RedactionOptions): Redacto
 /** Stands for a payload that is not kept. */
 export function omitted(bytes: number): string {
   return `{"omitted":{"bytes":${bytes}}}`;
+}
+
+/** `\u0041` as "A", at any level of JSON within JSON; quotes and backslashes stay what they are. */
+function unescaped(text: string): string {
+  if (!/\\u00/.test(text)) return text;
+  return text.replace(/\\+u00([2-7][0-9a-f])/gi, (whole: string, hex: string) => {
+    const char = String.fromCharCode(Number.parseInt(hex, 16));
+    return char === '"' || char === "\\" || char === "\x7f" ? whole : char;
+  });
 }
 
 function embedded(value: string): unknown {

@@ -236,6 +236,12 @@ export class Catalogue {
     return LISTS.flatMap(({ method }) => hidden(this.#walks.of(method), this.#views, why));
   }
 
+  /** Resolves when every list of that server is known, or cannot be had. */
+  async complete(server: string): Promise<void> {
+    const { connectMs } = this.#config.timeouts;
+    await Promise.all(this.#walks.ofServer(server).map((walk) => this.#lookup.current(walk, connectMs)));
+  }
+
   /** All that a server defines, hidden or not. */
   defined(server: string): Defined[] {
     return defined(this.#walks.ofServer(server), this.#views);

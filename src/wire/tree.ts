@@ -45,73 +45,99 @@ export function readTree<T>(
   bounds: TreeBounds,
 ): T | Scalar {
   if (end - start > bounds.bytes) throw new TreeFault(`more than ${bounds.bytes} bytes`);
-  let at = start;
-  let values = 0;
+  return new Reader(bytes, start, end, shapes, bounds).value(0);
+}
+
+class Reader<T> {
+  readonly #bytes: Buffer;
+  readonly #end: number;
+  readonly #shapes: TreeShapes<T | Scalar>;
+  readonly #bounds: TreeBounds;
+  #at: number;
+  #values = 0;
   /** The next backslash, looked for once however many strings there are before it. */
-  let escape = -1;
+  #escape = -1;
 
-  function value(depth: number): T | Scalar {
-    if (++values > bounds.values) throw new TreeFault(`more than ${bounds.values} values`);
-    at = skipSpace(bytes, at, end);
-    const first = bytes[at]!;
-    if (first === QUOTE) return text();
-    if (first !== OPEN_BRACE && first !== OPEN_BRACKET) return word();
-    if (depth >= bounds.depth) throw new TreeFault(`nested deeper than ${bounds.depth} levels`);
-    at = skipSpace(bytes, at + 1, end);
-    return first === OPEN_BRACE ? members(depth + 1) : items(depth + 1);
+  constructor(bytes: Buffer, start: number, end: number, shapes: TreeShapes<T | Scalar>, bounds: TreeBounds) {
+    this.#bytes = bytes;
+    this.#end = end;
+    this.#shapes = shapes;
+    this.#bounds = bounds;
+    this.#at = start;
   }
 
-  function items(depth: number): T | Scalar {
+  value(depth: number): T | Scalar {
+    const { values, depth: deepest } = this.#bounds;
+    if (++this.#values > values) throw new TreeFault(`more than ${values} values`);
+    this.#space();
+    const first = this.#bytes[this.#at]!;
+    if (first === QUOTE) return this.#text();
+    if (first !== OPEN_BRACE && first !== OPEN_BRACKET) return this.#word();
+    if (depth >= deepest) throw new TreeFault(`nested deeper than ${deepest} levels`);
+    this.#at++;
+    this.#space();
+    return first === OPEN_BRACE ? this.#members(depth + 1) : this.#items(depth + 1);
+  }
+
+  #items(depth: number): T | Scalar {
     const list: (T | Scalar)[] = [];
-    while (bytes[at] !== CLOSE_BRACKET) {
-      list.push(value(depth));
-      next();
+    while (this.#bytes[this.#at] !== CLOSE_BRACKET) {
+      list.push(this.value(depth));
+      this.#next();
     }
-    at++;
-    return shapes.list(list);
+    this.#at++;
+    return this.#shapes.list(list);
   }
 
-  function members(depth: number): T | Scalar {
+  #members(depth: number): T | Scalar {
     const map = new Map<string, T | Scalar>();
-    while (bytes[at] !== CLOSE_BRACE) {
-      const keyEnd = skipString(bytes, at + 1, end);
-      const key = keyText(bytes, at + 1, keyEnd - 1);
+    while (this.#bytes[this.#at] !== CLOSE_BRACE) {
+      const keyEnd = skipString(this.#bytes, this.#at + 1, this.#end);
+      const key = keyText(this.#bytes, this.#at + 1, keyEnd - 1);
       if (map.has(key)) throw new TreeFault(`the member ${JSON.stringify(key.slice(0, 60))} stands twice`);
-      at = skipSpace(bytes, keyEnd, end) + 1;
-      map.set(key, value(depth));
-      next();
+      this.#at = skipSpace(this.#bytes, keyEnd, this.#end) + 1;
+      map.set(key, this.value(depth));
+      this.#next();
     }
-    at++;
-    return shapes.map(map);
+    this.#at++;
+    return this.#shapes.map(map);
+  }
+
+  #space(): void {
+    this.#at = skipSpace(this.#bytes, this.#at, this.#end);
   }
 
   /** Past the white space and the comma behind a value. */
-  function next(): void {
-    at = skipSpace(bytes, at, end);
-    if (bytes[at] === COMMA) at = skipSpace(bytes, at + 1, end);
+  #next(): void {
+    this.#space();
+    if (this.#bytes[this.#at] !== COMMA) return;
+    this.#at++;
+    this.#space();
   }
 
-  function text(): string {
-    const from = at;
-    at = skipString(bytes, from + 1, end);
-    if (escape < from) {
-      const found = bytes.subarray(0, end).indexOf(BACKSLASH, from);
-      escape = found < 0 ? end : found;
+  #text(): string {
+    const bytes = this.#bytes;
+    const from = this.#at;
+    const after = skipString(bytes, from + 1, this.#end);
+    this.#at = after;
+    if (this.#escape < from) {
+      const found = bytes.indexOf(BACKSLASH, from);
+      this.#escape = found < 0 ? bytes.length : found;
     }
-    return escape >= at ? bytes.utf8Slice(from + 1, at - 1) : (JSON.parse(bytes.utf8Slice(from, at)) as string);
+    return this.#escape >= after
+      ? bytes.utf8Slice(from + 1, after - 1)
+      : (JSON.parse(bytes.utf8Slice(from, after)) as string);
   }
 
-  function word(): Scalar {
-    const from = at;
-    while (at < end && isWord(bytes[at]!)) at++;
-    const found = bytes.latin1Slice(from, at);
+  #word(): Scalar {
+    const from = this.#at;
+    while (this.#at < this.#end && isWord(this.#bytes[this.#at]!)) this.#at++;
+    const found = this.#bytes.latin1Slice(from, this.#at);
     if (found === "true" || found === "false") return found === "true";
     if (found === "null") return null;
     const exact = /^-?\d{1,19}$/.test(found) ? BigInt(found) : undefined;
     return exact !== undefined && BigInt.asIntN(64, exact) === exact ? exact : Number(found);
   }
-
-  return value(0);
 }
 
 /** Letters, digits, and the signs of numbers. */

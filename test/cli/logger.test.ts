@@ -55,6 +55,28 @@ describe("the log", () => {
     expect(stream.text()).toContain("[redacted]");
   });
 
+  it.each(["json", "pretty"] as const)(
+    "masks what looks like a secret or is called one, too (%s) (J4)",
+    async (format) => {
+      const stream = capture();
+      const log = await makeLogger({ level: "trace", format, redaction, stream });
+      const fields = {
+        password: "hunter22",
+        nested: { apiKey: { x: "hunter22" }, ssn: ["hunter22"] },
+        tokens: 22,
+        key: "open",
+      };
+      log.debug(
+        { ...fields, url: new URL("https://u:hunter22@h/?sig=hunter22") },
+        "Bearer hunter22hunter22, token=hunter22",
+      );
+      expect(stream.text()).not.toContain("hunter");
+      expect(stream.text().match(/\[redacted\]|%5Bredacted%5D/g)!.length).toBeGreaterThanOrEqual(6);
+      expect(stream.text()).toMatch(/tokens"?[=:]22/);
+      expect(stream.text()).toMatch(/key"?[=:]"?open/);
+    },
+  );
+
   it("keeps fields that are called like its own", async () => {
     const stream = capture();
     const log = await makeLogger({ level: "info", format: "json", redaction, stream });

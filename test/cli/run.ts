@@ -82,6 +82,7 @@ export function clientOf(client: Partial<Client>): { engine: Partial<Engine>; cl
     catalogue: async () => ({ tools: [], prompts: [], resources: [], templates: [], hidden: [] }),
     call: async () => ({ result: { content: [] } }),
     unusedRules: () => [],
+    definitions: async () => new Map(),
     explain: (name) => ({ name, unknown: true, lookedForAt: [], error: { code: -32602, message: "Unknown tool" } }),
     ...client,
     close: async () => {

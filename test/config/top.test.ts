@@ -1,5 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: it is the syntax of the file that is tested.
+import { chmodSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { folder, keys } from "../pipeline/audit-support.ts";
 import { load, refusal } from "./support.ts";
 
 const one = { mcpServers: { a: { command: "x" } } };
@@ -56,6 +58,19 @@ describe("the top level", () => {
       },
     });
     expect(config.audit?.file).toBe(config.file.replace("switchyard.json", "log/audit.jsonl"));
+  });
+
+  it("keeps how the audit file is rotated and signed; a key that others can read is a warning", async () => {
+    const { path } = folder();
+    const { keyFile } = keys(path);
+    const audit = { file: "a.jsonl", rotateBytes: 1_000, signingKeyFile: keyFile };
+    const config = await load({ ...one, audit });
+    expect(config.audit).toMatchObject({ rotateBytes: 1_000, checkpoints: { every: 1_000, keyFile } });
+    expect(config.warnings).toEqual([]);
+    chmodSync(keyFile, 0o644);
+    const open = await load({ ...one, audit: { ...audit, checkpointEvery: 5 } });
+    expect(open.audit?.checkpoints).toEqual({ every: 5, keyFile });
+    expect(open.warnings.join()).toContain("audit.signingKeyFile: can be read by other users");
   });
 
   it("puts the audit file under the home folder where it says ~/", async () => {

@@ -35,13 +35,23 @@ describe("README", () => {
 
   it("shows a configuration that loads without a complaint", async () => {
     await using dir = await tempDir();
-    const [example, ...others] = blocks("jsonc");
-    expect(others).toEqual([]);
+    const [example] = blocks("jsonc");
     const file = join(dir.path, "switchyard.json");
     await writeFile(file, example!);
     const config = await loadConfig(file, { HOME: dir.path, ISSUES_TOKEN: "not-a-real-one" });
     expect({ broken: config.broken, warnings: config.warnings }).toEqual({ broken: [], warnings: [] });
     expect(config.servers.map(({ name }) => name)).toEqual(["files", "issues"]);
+  });
+
+  it("shows rules that load without a complaint", async () => {
+    await using dir = await tempDir();
+    const file = join(dir.path, "switchyard.json");
+    const rules = blocks("jsonc").slice(1).join(",\n").replaceAll(",\n,", ",");
+    const servers = `"db": { "command": "x" }, "web": { "command": "x" }`;
+    await writeFile(file, `{ "mcpServers": { ${servers} }, "policy": { "rules": [\n${rules}] } }`);
+    const config = await loadConfig(file, { HOME: dir.path });
+    expect(config.warnings).toEqual([]);
+    expect(config.policy.rules.length).toBeGreaterThan(4);
   });
 
   it("shows the entries that the example of the hosts starts", () => {

@@ -171,7 +171,7 @@ test("a cancelled call takes its question back, and a late yes sends nothing", a
   await using _ = host;
   const user = thinking(host);
   void host.request("tools/call", { name: "one__write" }, { id: "w" });
-  const [question] = await until(() => (asked(host).length > 0 ? asked(host) : undefined), { what: "the question" });
+  const question = await until(() => asked(host)[0], { what: "the question" });
   host.cancel("w", "changed my mind");
   const withdrawn = await host.notification("notifications/cancelled");
   expect(withdrawn.params["requestId"]).toBe(question!.id);

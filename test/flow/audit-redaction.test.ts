@@ -1,14 +1,13 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: it is the syntax of the file that is tested.
 /** Promise: a secret that is known, that stands under a secret's name or looks like one is nowhere but on the wire. */
-import { readdirSync, readFileSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { basename, join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { httpServer, stdioServer, tool } from "../support/config.ts";
 import { tempDir } from "../support/dir.ts";
-import { type Reply, startHost } from "../support/host.ts";
+import { startHost } from "../support/host.ts";
 import { startHttpServer } from "../support/http-server.ts";
-import { until } from "../support/until.ts";
 
 /** J4: "no sentinel, nor a prefix of it". */
 const PREFIX = 8;
@@ -87,7 +86,7 @@ const around = (leaf: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> =>
     ),
   })).node;
 
-test("sentinels put anywhere never come out anywhere: not in the log, the audit file, our errors, or a file we keep", async () => {
+test("sentinels put anywhere never come out anywhere: not in the log, the audit file, or a file we keep", async () => {
   await using dir = await tempDir();
   const seed = Date.now() % 2 ** 31;
   const [known, ...others] = fc.sample(fc.uniqueArray(token, { minLength: 9, maxLength: 9 }), { seed, numRuns: 1 })[0]!;
@@ -156,10 +155,8 @@ test("sentinels put anywhere never come out anywhere: not in the log, the audit 
       return fc.oneof(shaped(secret), keyed(secret));
     }),
   );
-  const payloads = fc.sample(around(leaf), { seed, numRuns: 60 });
-  const replies: Reply[] = [];
-  const call = async (name: string, args: unknown) =>
-    replies.push(await host.request("tools/call", { name, arguments: args as object }));
+  const payloads = fc.sample(around(leaf), { seed, numRuns: 120 });
+  const call = (name: string, args: unknown) => host.request("tools/call", { name, arguments: args as object });
   for (const [index, payload] of payloads.entries()) {
     const text = typeof payload === "string" ? payload : JSON.stringify(payload);
     const line = text.replaceAll("\n", " ");
@@ -168,7 +165,7 @@ test("sentinels put anywhere never come out anywhere: not in the log, the audit 
     const steps = [
       { stderr: `${long}\n` },
       { stdout: `${long}\n` },
-      { log: { level: "error", data: payload, logger: line.slice(0, 40) } },
+      { log: { level: "error", data: payload, logger: line } },
       { progress: 1, extra: `"message":${JSON.stringify(line)}` },
       index % 3 === 0
         ? { error: { code: -7, message: long, data: payload } }
@@ -177,17 +174,17 @@ test("sentinels put anywhere never come out anywhere: not in the log, the audit 
     await call("one__do", { steps, payload, [`k${index}`]: payload });
     await host.request("prompts/get", { name: "one__tell", arguments: { a: line } });
     await host.request("resources/read", { uri: `docs://a?token=${encodeURIComponent(line)}` });
-    await host.request("tools/call", { name: `unknown ${line}`, arguments: {} }).then((reply) => replies.push(reply));
+    await call(`unknown ${line}`, {});
   }
   // Messages of ours: refusals, deaths, addresses that answer wrongly, names that are none.
-  const said = values.concat(shaped.length > 0 ? [`Bearer ${session}${session}`] : []).join(" ");
+  const said = [...values, `Bearer ${session}${session}`].join(" ");
   await call("web__echo", { said });
   await call("one__hidden", { said });
   await call("none__x", { said });
-  replies.push(await host.request("completion/complete", { ref: { type: "ref/prompt", name: said } }));
-  replies.push(await host.request("tools/list", { cursor: said }));
-  replies.push(await host.request("logging/setLevel", { level: said }));
-  replies.push(await host.request(`unknown/${said}`, { said }, { id: `id ${said}` }));
+  await host.request("completion/complete", { ref: { type: "ref/prompt", name: said } });
+  await host.request("tools/list", { cursor: said });
+  await host.request("logging/setLevel", { level: said });
+  await host.request(`unknown/${said}`, { said }, { id: `id ${said}` });
   host.notify(`notifications/${said}`, { said });
   await call("one__do", {
     steps: [
@@ -205,7 +202,6 @@ test("sentinels put anywhere never come out anywhere: not in the log, the audit 
   await call("one__do", { steps: [{ stderr: `fatal: ${said}\n` }, { exit: 3 }] });
   broken = said;
   await call("web__echo", {});
-  await until(() => host.logs.length > 100, { what: "log records" });
   await host.close();
 
   // Proof that there was something to hide.
@@ -216,9 +212,72 @@ test("sentinels put anywhere never come out anywhere: not in the log, the audit 
   const all = [...new Set([...secrets, ...fresh, session])];
   expect(leaks(host.stderr, all), `seed ${seed}, stderr`).toEqual([]);
   expect(leaks(audit, all), `seed ${seed}, audit`).toEqual([]);
-  // A server's own error passes as it came; what is ours may repeat what the asker wrote, but nothing of the configuration.
-  const ours = replies.filter(({ error }) => (error?.data as { source?: string } | undefined)?.source === "switchyard");
-  expect(ours.length).toBeGreaterThan(3);
-  void ours;
   for (const file of everyFile(home)) expect(leaks(readFileSync(file, "utf8"), all), file).toEqual([]);
 }, 60_000);
+
+test("an error of ours tells the host nothing of the configuration, whatever a server says while it dies", async () => {
+  await using dir = await tempDir();
+  const [variable, literal, header, query, option] = fc.sample(token, 5) as [string, string, string, string, string];
+  const said = `${variable} ${encodeURIComponent(literal)} Bearer ${header} ${query}`;
+  const script = { tools: [tool("echo")] };
+  let broken = false;
+  await using http = await startHttpServer(script, {
+    intercept: () => (broken ? { status: 500, body: `it broke: ${said}` } : undefined),
+  });
+  const one = stdioServer(dir, "one", {
+    tools: [tool("die"), tool("odd")],
+    on: {
+      die: [{ stderr: `fatal: ${said}\n` }, { exit: 3 }],
+      odd: [{ raw: `{"jsonrpc":"2.0","id":1,${said}}` }, { exit: 4 }],
+    },
+  });
+  const secrets = { env: { A: "${VARIABLE}", B: literal }, args: ["--token", option] };
+  await using host = await startHost({
+    config: {
+      mcpServers: {
+        one: { ...one.entry, ...secrets, args: [...one.entry.args, ...secrets.args] },
+        none: { command: `/no/${option}`, ...secrets },
+        web: httpServer(`${http.url}?key=${query}`, { type: "http", headers: { Authorization: `Bearer ${header}` } }),
+        refused: { url: `http://u:${literal}@127.0.0.1:1/mcp?sig=${query}` },
+      },
+    },
+    env: { VARIABLE: variable },
+  });
+  await host.toolNames();
+  broken = true;
+  const errors = [];
+  for (const name of ["one__die", "one__odd", "web__echo", "none__x", "refused__x"]) {
+    errors.push(await host.request("tools/call", { name, arguments: {} }));
+  }
+  expect(errors.filter(({ error }) => error !== undefined)).toHaveLength(5);
+  const all = [variable, literal, header, query, option];
+  expect(errors.flatMap(({ raw }) => leaks(raw, all))).toEqual([]);
+  expect(errors.some(({ raw }) => raw.includes("[redacted]"))).toBe(true);
+});
+
+test("after a kill there is no secret in any file that was left behind", async () => {
+  // J5
+  await using dir = await tempDir();
+  const [literal, secret] = fc.sample(token, 2) as [string, string];
+  const one = stdioServer(dir, "one", { tools: [tool("echo")] });
+  const home = dir.file("home");
+  mkdirSync(home);
+  const host = await startHost({
+    config: { mcpServers: { one: { ...one.entry, env: { A: literal } } }, audit: { file: join(home, "audit.jsonl") } },
+    env: { TMPDIR: home, XDG_STATE_HOME: home, XDG_RUNTIME_DIR: home },
+    home,
+  });
+  await using _ = host;
+  await host.toolNames();
+  const calls = Array.from({ length: 20 }, () => host.call("one__echo", { password: secret, said: literal }));
+  await Promise.all(calls);
+  void host.request("tools/call", { name: "one__echo", arguments: { password: secret } });
+  host.child.kill("SIGKILL");
+  await host.exit;
+  const files = everyFile(home);
+  expect(files.map((path) => basename(path))).toEqual(expect.arrayContaining(["audit.jsonl", "audit.jsonl.lock"]));
+  for (const path of files) {
+    expect(leaks(readFileSync(path, "latin1"), [literal, secret]), path).toEqual([]);
+    expect(statSync(path).mode & 0o077, path).toBe(0);
+  }
+});

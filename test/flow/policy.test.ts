@@ -173,6 +173,31 @@ describe("lists", () => {
   });
 });
 
+test("of a template, what the server has not is answered like what is hidden; without a rule its own words pass", async () => {
+  await using dir = await tempDir();
+  const missing = { error: { code: -32002, message: "No such document", data: { uri: "docs://p/none", hint: 7 } } };
+  const a = stdioServer(dir, "a", {
+    templates: [{ uriTemplate: "docs://p/{id}", name: "t" }],
+    on: { "resource:docs://p/none": [missing] },
+  });
+  const read = async (policy: object): Promise<unknown[]> => {
+    await using host = await startHost({ config: { mcpServers: { a: a.entry }, policy } });
+    await host.listAll("resources/templates/list", "resourceTemplates");
+    const replies = [];
+    for (const id of ["none", "secret"]) replies.push(await host.request("resources/read", { uri: `docs://p/${id}` }));
+    return replies.map(({ error }) => error);
+  };
+  const notFound = (uri: string) => ({
+    code: -32002,
+    message: `Resource not found: ${uri}`,
+    data: { uri, source: "switchyard", code: "RESOURCE_NOT_FOUND" },
+  });
+  const rules = [{ effect: "deny", resources: ["docs://p/secret"] }];
+  expect(await read({ rules })).toEqual([notFound("docs://p/none"), notFound("docs://p/secret")]);
+  expect(await read({})).toEqual([missing.error, undefined]);
+  expect(a.received("resources/read").filter(({ raw }) => raw.includes("secret"))).toHaveLength(1);
+});
+
 test("a limit refuses what is too much and says when to try again; other tools stay free, and the record has it", async () => {
   await using dir = await tempDir();
   const a = stdioServer(dir, "a", { tools: [tool("query"), tool("other")] });

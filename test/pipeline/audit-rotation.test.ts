@@ -3,7 +3,7 @@ import { basename } from "node:path";
 import { expect, test } from "vitest";
 import { GENESIS, lineHash } from "../../src/pipeline/audit/line.ts";
 import { asideName, inOrder, setOf } from "../../src/pipeline/audit/set.ts";
-import { folder, line, linesOfSet, numbersOfSet, open, run, upTo, verify, writeEach } from "./audit-support.ts";
+import { folder, keys, line, linesOfSet, numbersOfSet, open, run, upTo, verify, writeEach } from "./audit-support.ts";
 import { firstBreak, linesOf, recordsOf } from "./support.ts";
 
 const rotateBytes = 1_000;
@@ -148,3 +148,30 @@ test("a file that was put in the place of the one that is written breaks the cha
   });
   expect(linesOfSet(file)).toHaveLength(5);
 });
+
+test.each([false, true])(
+  "a file that a power cut has shortened to any of its bytes is mended, and the chain goes on (signed: %s)",
+  async (signed) => {
+    const { path, file } = folder();
+    const { keyFile, publicFile } = keys(path);
+    const more = { rotateBytes: 1_500, checkpoints: signed ? { every: 3, keyFile } : undefined };
+    await run(file, 0, 12, more);
+    const files = setOf(file);
+    expect(files.length).toBeGreaterThan(1);
+    const whole = readFileSync(file);
+    for (let bytes = 0; bytes <= whole.length; bytes += bytes < 40 ? 5 : 41) {
+      writeFileSync(file, whole.subarray(0, bytes));
+      await run(file, 100, 102, { ...more, rotateBytes: undefined });
+      const report = verify(file, signed ? publicFile : undefined);
+      expect(report.problem, `${bytes} bytes`).toBeUndefined();
+      const cut = whole[bytes - 1] !== 10 && bytes > 0 && whole[bytes] !== 10;
+      expect(
+        report.notes.filter(({ what }) => what.includes("sealed off")),
+        `${bytes} bytes`,
+      ).toHaveLength(cut ? 1 : 0);
+      const lines = readFileSync(file, "utf8").split("\n").slice(0, -1);
+      for (const line of whole.subarray(0, bytes).toString().split("\n").slice(0, -1)) expect(lines).toContain(line);
+      expect(lines.filter((line) => line.includes('"n":100,'))).toHaveLength(1);
+    }
+  },
+);

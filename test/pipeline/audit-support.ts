@@ -9,7 +9,7 @@ import { chainsOf } from "../../src/pipeline/audit/read.ts";
 import { setOf } from "../../src/pipeline/audit/set.ts";
 import { type AuditSink, openAudit, type SinkOptions } from "../../src/pipeline/audit/sink.ts";
 import { type ChainReport, verifyChain } from "../../src/pipeline/audit/verify.ts";
-import { auditConfig, keptLog, tempDir } from "./support.ts";
+import { auditConfig, keptLog, linesOf, tempDir } from "./support.ts";
 
 export function folder() {
   const dir = tempDir();
@@ -70,3 +70,15 @@ export function numbersOfSet(file: string): number[] {
 }
 
 export const upTo = (count: number) => Array.from({ length: count }, (_, n) => n);
+
+/** A bad line is named; or the last lines, which a checkpoint signed before they were altered, are called unsigned. */
+export function found({ problem, notes }: ChainReport): boolean {
+  return problem !== undefined || notes.some(({ what }) => what.endsWith("not signed yet"));
+}
+
+/** Changes the lines of one file. */
+export function change(file: string, how: (lines: string[]) => void): void {
+  const lines = linesOf(file);
+  how(lines);
+  writeFileSync(file, lines.map((text) => `${text}\n`).join(""));
+}

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { byLine } from "../../src/redact/lines.ts";
 import { makeRedactor } from "../../src/redact/redact.ts";
 
 const plain = makeRedactor({ secrets: [], redactKeys: ["ssn", "internalCode"] });
@@ -43,6 +44,11 @@ describe("texts", () => {
     `DB_PASSWORD='${SENTINEL}'`,
     `userSsn: ${SENTINEL}`,
     `internal-code = ${SENTINEL}`,
+    `prose {\\"a\\": \\"ghp_\\\\u005a${SENTINEL.slice(1)}abcdefghij\\"}`,
+    `https://e.com/?api_token='(${SENTINEL})!&a=1`,
+    `docs://a?filter=${encodeURIComponent(JSON.stringify({ password: { x: `a'${SENTINEL}` } }))}`,
+    `https://e.com/login?to=${encodeURIComponent(`https://u:${SENTINEL}@h/`)}`,
+    `x=${encodeURIComponent(encodeURIComponent(`{"api_key":"${SENTINEL}"}`))}`,
   ])("%j is masked", (text) => {
     for (const masked of [
       plain.text(text),
@@ -65,6 +71,7 @@ describe("texts", () => {
     "npm_config_registry and hf_hub",
     "src/auth/session.ts:12",
     "password: true",
+    "https://e.com/?a=%22x%22&next=%2Fa%3Fb%3D1 100%25 sure",
   ])("%j stays as it is", (text) => {
     expect(plain.text(text)).toBe(text);
   });
@@ -95,6 +102,10 @@ describe("texts", () => {
       "sk-",
       "?key=",
       "-----BEGIN ",
+      "%25",
+      "%",
+      "?token=",
+      "?a%22=",
     ];
     const marks = ["\\", '"', "{", ": ", "pass\\", 'x\\\\"', "cookie:", "key", "\n"];
     const redactor = makeRedactor({ secrets: ['x\\\\\\"\\\n\\é', "\\\\\\\\"], redactKeys: ["ssn"] });
@@ -105,6 +116,21 @@ describe("texts", () => {
       expect(performance.now() - started, part).toBeLessThan(400);
     }
   });
+});
+
+test("of a text that comes line by line, the lines of a private key are masked, too, and no others", () => {
+  const redact = byLine(plain.text);
+  const key = [`-----BEGIN PRIVATE KEY-----`, `${SENTINEL}AAAA`, `${SENTINEL}BBBB=`, "-----END PRIVATE KEY-----"];
+  expect(["before", ...key, "after", `x ${key.join(" ")} y`, "last"].map(redact)).toEqual([
+    "before",
+    ...Array.from({ length: 4 }, () => "[redacted]"),
+    "after",
+    "x [redacted] y",
+    "last",
+  ]);
+  redact("-----BEGIN RSA PRIVATE KEY-----");
+  const lines = Array.from({ length: 300 }, () => redact("a server goes on"));
+  expect(lines.filter((line) => line === "[redacted]")).toHaveLength(200);
 });
 
 describe("JSON", () => {

@@ -59,7 +59,7 @@ export function makeRecorder({ payloads, secrets, redactKeys }: RecordOptions): 
       const { name, version } = caller.client;
       const client = JSON.stringify({ name: redactor.text(name), version: redactor.text(version) });
       text = `"session":${JSON.stringify(caller.session)},"client":${client}`;
-      if (caller.principal !== undefined) text += `,"principal":${JSON.stringify(caller.principal)}`;
+      if (caller.principal !== undefined) text += `,"principal":${JSON.stringify(redactor.text(caller.principal))}`;
       text += `,"era":"${caller.era}"`;
       callers.set(caller, text);
     }
@@ -114,11 +114,11 @@ export function makeRecorder({ payloads, secrets, redactKeys }: RecordOptions): 
     if (trail.decision !== undefined) {
       const { effect, rule, reason } = trail.decision;
       rest += `,"decision":{"effect":"${effect}","rule":${named(rule)}`;
-      rest += reason === undefined ? "}" : `,"reason":${JSON.stringify(reason)}}`;
+      rest += reason === undefined ? "}" : `,"reason":${named(reason)}}`;
     }
     if (trail.pin !== undefined) {
       const { state, pinned, current } = trail.pin;
-      rest += `,"pin":${JSON.stringify({ state, pinned, current })}`;
+      rest += `,"definition":${JSON.stringify({ state, pinned, current })}`;
     }
     rest += `,"outcome":"${ending.outcome}"`;
     if (ending.error !== undefined) {

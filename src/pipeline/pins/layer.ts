@@ -7,10 +7,18 @@ import { unknownItem } from "../../errors.ts";
 import type { Layer, PolicyItem, Resolved } from "../../exchange.ts";
 import type { Deviation } from "./pins.ts";
 
-export function pinsLayer<E extends Resolved>(deviation: (item: PolicyItem) => Deviation | undefined): Layer<E> {
+/** What the layer asks of each item. */
+export interface Watch {
+  readonly active: boolean;
+  deviation(item: PolicyItem): Deviation | undefined;
+}
+
+/** Where nothing is pinned, the layer is not there. */
+export function pinsLayer<E extends Resolved>(watch: Watch): Layer<E> {
+  if (!watch.active) return (next) => next;
   return (next) => (exchange) => {
     const { target, trail } = exchange;
-    const found = target.type === "item" ? deviation(target.item) : undefined;
+    const found = target.type === "item" ? watch.deviation(target.item) : undefined;
     if (found === undefined || target.type !== "item") return next(exchange);
     trail.pin = found.fault;
     if (!found.refused) return next(exchange);

@@ -32,6 +32,8 @@ export type Source = "whole" | "part" | "kept";
 export interface PinsOptions {
   readonly file: string;
   readonly modes: ReadonlyMap<string, PinMode>;
+  /** Whether what is seen for the first time is pinned; else it passes unpinned. */
+  readonly learns: boolean;
   readonly log: Log;
   /** A definition that changed or is new, once. */
   readonly found: (deviation: Deviation) => void;
@@ -61,6 +63,11 @@ export class Pins {
     if (![...modes.values()].some((mode) => mode !== "off")) return;
     this.#keeper = new Keeper(file, log, () => this.#judgeAgain());
     this.#watch = setInterval(() => this.#look(), WATCH_MS).unref();
+  }
+
+  /** Whether anything is pinned at all. */
+  get active(): boolean {
+    return this.#keeper !== undefined;
   }
 
   enforces(server: string): boolean {
@@ -137,7 +144,11 @@ export class Pins {
 
   #judged(server: string, list: PinnedList, items: ReadonlyMap<string, Pin>, source: Source): Known {
     const keeper = this.#keeper!;
-    const first = source === "whole" && keeper.pins(server, list) === undefined && keeper.damage(server) === undefined;
+    const first =
+      this.#options.learns &&
+      source === "whole" &&
+      keeper.pins(server, list) === undefined &&
+      keeper.damage(server) === undefined;
     if (first) keeper.pinFirst(server, list, items);
     const deviations = new Map<string, Deviation>();
     for (const [name, { sha256 }] of items) {
@@ -166,7 +177,7 @@ export class Pins {
     const pins = keeper.pins(server, list);
     if (pins !== undefined) return judge(pins, name, current);
     // What stands in until the server has answered is what was seen before; calls wait for the server's own word.
-    if (source === "kept") return undefined;
+    if (source === "kept" || !this.#options.learns) return undefined;
     return { state: "unpinned", current, why: "the server's list could not be read to its end" };
   }
 

@@ -14,21 +14,24 @@ export const TREE_BOUNDS: TreeBounds = { bytes: 4_194_304, values: 20_000, depth
 
 type Definition = Readonly<Record<string, unknown>>;
 
-/** The library takes a member that is null for one that is not there; JSON knows the difference. */
-function mapOf(members: ReadonlyMap<string, Input>): Value {
-  const { celMap } = celEngine().library;
-  return Object.assign(celMap(members), { has: (key: unknown) => members.has(key as string) });
+type Members = ReadonlyMap<string, Input>;
+type CelMap = ReturnType<Library["celMap"]>;
+
+/** The library's own map, but for what a member is that is not there. */
+function mapOf(members: Members): CelMap {
+  const map: { -readonly [key in keyof CelMap]: CelMap[key] } = celEngine().library.celMap(members);
+  // The library takes a member that is null for one that is not there; JSON knows the difference.
+  map.has = (key) => members.has(key as string);
+  return map;
 }
 
 /** A member that is not there is null. */
-function lenientMap(members: ReadonlyMap<string, Input>): ReturnType<Library["celMap"]> {
-  const { celMap } = celEngine().library;
-  const map = celMap(members);
+function lenientMap(members: Members, has = (key: string) => members.has(key)): CelMap {
+  const map: { -readonly [key in keyof CelMap]: CelMap[key] } = celEngine().library.celMap(members);
   const get = map.get.bind(map);
-  return Object.assign(map, {
-    has: (key: unknown) => members.has(key as string),
-    get: (key: string) => get(key) ?? null,
-  });
+  map.has = (key) => has(key as string);
+  map.get = (key) => get(key) ?? null;
+  return map;
 }
 
 const SHAPES: TreeShapes<Value | Scalar> = {
@@ -73,9 +76,7 @@ export function itemValue(item: PolicyItem, definition: Definition): Value {
     members.set("uri", item.original).set("name", text("name")).set("mimeType", text("mimeType"));
   else members.set("name", item.original);
   const given = (key: string) => key === "uri" || key === "name" || definition[key] !== undefined;
-  return Object.assign(lenientMap(members), {
-    has: (key: unknown) => members.has(key as string) && given(key as string),
-  });
+  return lenientMap(members, (key) => members.has(key) && given(key));
 }
 
 function fromJson(value: unknown, depth: number, count: { values: number }): Input {
