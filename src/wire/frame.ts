@@ -8,8 +8,6 @@
  * start inclusive, end exclusive, of a JSON value without surrounding white space.
  */
 
-export type RequestId = string | number;
-
 export type FrameKind = "request" | "notification" | "response";
 
 /** Which top-level member is the body: `params` of a request or notification, `result` or `error` of a response. */
