@@ -93,6 +93,8 @@ export interface Trail {
   decision: Decision | undefined;
   /** Time spent waiting in the server's queue. */
   queuedMs: number;
+  /** What audit has written of the request already, while the server was at work. */
+  argumentsText: string | undefined;
   /** When the request was written to the server, and when its answer (or end) came. */
   sentAt: number | undefined;
   answeredAt: number | undefined;
@@ -117,6 +119,7 @@ export function newTrail(): Trail {
     publicName: undefined,
     decision: undefined,
     queuedMs: 0,
+    argumentsText: undefined,
     sentAt: undefined,
     answeredAt: undefined,
   };

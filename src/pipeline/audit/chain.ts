@@ -29,27 +29,54 @@ export function chained(
   signer?: Signer,
   begins?: Begins,
 ): { text: string; next: Position } {
-  let { seq, prev, unsigned, fresh } = from;
+  let { seq, unsigned, fresh } = from;
   let mark = begins;
   let text = "";
+  let last: string | undefined;
+  const prev = (): string => (last === undefined ? from.prev : lineHash(last));
   const add = (line: string): void => {
-    prev = lineHash(line);
+    last = line;
     seq++;
     mark = undefined;
     text += line;
     text += "\n";
   };
   const sign = (by: Signer): void => {
-    add(signedLine({ seq, prev }, unsigned, by, mark));
+    add(signedLine({ seq, prev: prev() }, unsigned, by, mark));
     unsigned = seq;
     fresh = false;
   };
   if (signer !== undefined && fresh) sign(signer);
   for (const line of lines) {
-    add(lineAt({ seq, prev }, line, mark));
+    add(lineAt({ seq, prev: prev() }, line, mark));
     if (signer !== undefined && seq - unsigned >= signer.every) sign(signer);
   }
-  return { text, next: { seq, prev, unsigned, fresh } };
+  return { text, next: new Place(seq, last ?? from.prev, last === undefined, unsigned, fresh) };
+}
+
+/** The hash of the last line is needed only by the line after it: answers do not wait for it. */
+class Place implements Position {
+  readonly seq: number;
+  readonly unsigned: number;
+  readonly fresh: boolean;
+  #text: string;
+  #hashed: boolean;
+
+  constructor(seq: number, text: string, hashed: boolean, unsigned: number, fresh: boolean) {
+    this.seq = seq;
+    this.unsigned = unsigned;
+    this.fresh = fresh;
+    this.#text = text;
+    this.#hashed = hashed;
+  }
+
+  get prev(): string {
+    if (!this.#hashed) {
+      this.#text = lineHash(this.#text);
+      this.#hashed = true;
+    }
+    return this.#text;
+  }
 }
 
 /** A checkpoint over all that is not covered yet; undefined where nothing is. */

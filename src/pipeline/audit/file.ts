@@ -95,7 +95,8 @@ export class AuditFile {
       const foreign = known !== undefined && tail.link !== undefined && tail.link.prev !== known.prev;
       const mended = mend(fd, size, tail, link, before?.begins);
       // Its own lines this process goes on signing; those of others it does not vouch for.
-      this.#position = { ...(known ?? startAt(link)), ...mended.link };
+      const { unsigned, fresh } = known ?? startAt(link);
+      this.#position = { unsigned, fresh, ...mended.link };
       this.#begins = mended.sealed === undefined ? before?.begins : undefined;
       if (this.#options.durable && size === 0) syncFolder(this.path);
       this.#size = mended.size;
@@ -193,6 +194,8 @@ export class AuditFile {
     }
     this.#size += bytes.length;
     this.#position = next;
+    // Once the answers of this batch are on their way: the hash is for the next batch.
+    setImmediate(() => next.prev);
     this.#begins = undefined;
     this.#setAside = false;
     this.#dirty = true;

@@ -11,12 +11,34 @@ import type { AuditSink } from "./sink.ts";
 export function auditLayer(sink: AuditSink | undefined, options: RecordOptions): Layer<Exchange> {
   if (sink === undefined) return (next) => next;
   const recorder = makeRecorder(options);
-  return (next) => (exchange) => (exchange.row.audited ? recorded(sink, recorder, next, exchange) : next(exchange));
+  const soon = afterSending(recorder);
+  return (next) => (exchange) => {
+    if (!exchange.row.audited) return next(exchange);
+    return recorded(sink, recorder, soon, next, exchange);
+  };
+}
+
+/**
+ * Prepares records once the requests of this turn are on their way: the outbox has asked for its tick before, while the
+ * request went through the layers.
+ */
+function afterSending(recorder: Recorder): (exchange: Exchange) => void {
+  let waiting: Exchange[] = [];
+  const prepareAll = (): void => {
+    const all = waiting;
+    waiting = [];
+    for (const exchange of all) recorder.prepare(exchange);
+  };
+  return (exchange) => {
+    if (waiting.length === 0) process.nextTick(prepareAll);
+    waiting.push(exchange);
+  };
 }
 
 async function recorded(
   sink: AuditSink,
   recorder: Recorder,
+  soon: (exchange: Exchange) => void,
   next: Handler<Exchange>,
   exchange: Exchange,
 ): Promise<Answer> {
@@ -24,7 +46,9 @@ async function recorded(
   if (refusal !== undefined) throw withheld(refusal, false);
   let answer: Answer;
   try {
-    answer = await next(exchange);
+    const answering = next(exchange);
+    soon(exchange);
+    answer = await answering;
   } catch (failure) {
     await kept(sink, exchange, recorder.failed(exchange, failure));
     throw failure;

@@ -31,6 +31,8 @@ export function eventLine(event: string, fields: object, redactor: Pick<Redactor
 }
 
 export interface Recorder {
+  /** The part about the request, made while the server is at work instead of when its answer waits. */
+  readonly prepare: (exchange: Exchange) => void;
   readonly answered: (exchange: Exchange, answer: Answer) => AuditLine;
   readonly failed: (exchange: Exchange, failure: unknown) => AuditLine;
 }
@@ -134,7 +136,7 @@ export function makeRecorder({ payloads, secrets, redactKeys }: RecordOptions): 
     if (truncated !== undefined) {
       rest += `,"truncated":{"fromBytes":${truncated.fromBytes},"toBytes":${truncated.toBytes}}`;
     }
-    rest += argumentsText(frame);
+    rest += trail.argumentsText ?? argumentsText(frame);
     if (answer?.bodyKey === "result" && payloads !== "none") {
       rest += `,"result":${payload(answer.bytes, answer.bodyStart, answer.bodyEnd)}`;
     }
@@ -144,6 +146,9 @@ export function makeRecorder({ payloads, secrets, redactKeys }: RecordOptions): 
   }
 
   return {
+    prepare: ({ trail, frame }) => {
+      trail.argumentsText = argumentsText(frame);
+    },
     answered: (exchange, answer) => compose(exchange, endingOfAnswer(exchange, answer), answer),
     failed: (exchange, failure) => compose(exchange, endingOfFailure(exchange, failure), undefined),
   };
