@@ -79,6 +79,20 @@ export class HostSession {
 
   /** One message of the host, as scanned. `bytes` is the whole text, for what is not a single message. */
   receive(message: Frame | ScanFault, bytes: Buffer): void {
+    try {
+      this.#receive(message, bytes);
+    } catch (error) {
+      // A fault of ours on one message must not cost the host its connection.
+      this.#options.log.error({ error: String(error), stack: (error as Error).stack }, "unexpected fault");
+      if ("fault" in message || message.kind !== "request") return;
+      this.#fail(
+        message.idText!,
+        new Fault("INTERNAL", `Switchyard failed on ${message.method}; its log has the reason`),
+      );
+    }
+  }
+
+  #receive(message: Frame | ScanFault, bytes: Buffer): void {
     if ("fault" in message) this.#refuse(message, bytes);
     else if (message.kind === "response") this.#response(message);
     else if (this.#phase === "initializing" && message.method !== "ping" && message.method !== "initialize") {

@@ -22,11 +22,12 @@ export interface NotifyOptions {
   hostsOf(server: string): Iterable<Host>;
 }
 
-const CHANGED: Readonly<Record<string, ListMethod>> = {
-  "notifications/tools/list_changed": "tools/list",
-  "notifications/prompts/list_changed": "prompts/list",
-  "notifications/resources/list_changed": "resources/list",
-};
+/** A map, not an object: a server may call its notification "constructor". */
+const CHANGED: ReadonlyMap<string, ListMethod> = new Map([
+  ["notifications/tools/list_changed", "tools/list"],
+  ["notifications/prompts/list_changed", "prompts/list"],
+  ["notifications/resources/list_changed", "resources/list"],
+]);
 
 export class Notify {
   readonly #options: NotifyOptions;
@@ -38,7 +39,7 @@ export class Notify {
   /** A notification of `server` that is neither progress nor a cancellation: those belong to the connection. */
   fromServer(server: string, frame: Frame): void {
     const method = frame.method!;
-    const list = CHANGED[method];
+    const list = CHANGED.get(method);
     if (list !== undefined) return this.#options.catalogue.refresh(server, list);
     if (method === "notifications/message") return this.#message(server, frame);
     if (method === "notifications/resources/updated") return this.#updated(server, frame);

@@ -16,7 +16,7 @@ export interface IncomingOptions {
 /** `of`: the request of ours on whose stream it came, where the transport tells. */
 export function incoming(options: IncomingOptions): (frame: Frame, of: number | undefined) => void {
   const { server, log, requests, questions } = options;
-  return (frame, of) => {
+  const sort = (frame: Frame, of: number | undefined): void => {
     if (frame.kind === "response") {
       if (!requests.answer(frame)) log.debug({ server, id: frame.idText }, "a late or unknown answer was dropped");
     } else if (frame.kind === "request") {
@@ -27,6 +27,15 @@ export function incoming(options: IncomingOptions): (frame: Frame, of: number | 
       questions.cancelled(frame.text("requestId"), frame.string("reason") ?? "cancelled by the server");
     } else {
       options.notified(frame);
+    }
+  };
+  return (frame, of) => {
+    try {
+      sort(frame, of);
+    } catch (error) {
+      // A fault of ours on one message of one server must not end the connection of all the others.
+      const { method, kind } = frame;
+      log.error({ server, method, kind, error: String(error), stack: (error as Error).stack }, "unexpected fault");
     }
   };
 }

@@ -91,8 +91,11 @@ export class Requests {
   /** A response arrived. False if nobody waits for it: it is late, or was never asked for. */
   answer(frame: Frame): boolean {
     const waiting = this.#pending.take(Number(frame.idText));
-    waiting?.resolve(frame);
-    return waiting !== undefined;
+    if (waiting === undefined) return false;
+    const flaw = flawOf(frame);
+    if (flaw === undefined) waiting.resolve(frame);
+    else waiting.reject(new LegError("bad-answer", `its answer is malformed: ${flaw}`, { delivered: "unknown" }));
+    return true;
   }
 
   progress(notification: Frame): boolean {
@@ -142,6 +145,18 @@ export class Requests {
       if (!(error instanceof LegError)) throw error;
     }
   }
+}
+
+/**
+ * Relayed, such an answer would be dropped by the host's parser and the call would hang there (2025-11-25 `JSONRPCResponse`,
+ * `JSONRPCError`). What is inside the result is between host and server.
+ */
+function flawOf(frame: Frame): string | undefined {
+  const object = frame.bytes[frame.bodyStart] === 0x7b;
+  if (!frame.isError) return object ? undefined : "result is not an object";
+  if (!object) return "error is not an object";
+  if (!/^-?\d+$/.test(frame.text("code") ?? "")) return "error.code is not an integer";
+  return frame.string("message") === undefined ? "error.message is not a string" : undefined;
 }
 
 /** What a request learns when its server goes away under it. It may have run: nobody can know, so it is never replayed. */
