@@ -5,7 +5,6 @@
 import { type BodyKey, Frame, type FrameKind } from "./frame.ts";
 import { members, singleLine } from "./values.ts";
 
-
 /** Replace `start`..`end` of a frame's bytes by `text` (UTF-8). An insertion has `start` === `end`. */
 export interface Edit {
   readonly start: number;
