@@ -152,7 +152,7 @@ class InProcessHost implements Client {
         publicName: item.publicName,
         server: item.server,
         original: item.original,
-        definition: item.definition(),
+        definition: JSON.parse(item.bytes.toString("utf8")) as Record<string, unknown>,
       }));
     return {
       tools: shown("tools/list"),

@@ -3,6 +3,7 @@
  * out (`broken`); any other one is a ConfigError. `find.ts` says which file; `switchyard serve` and the other commands
  * start here, and so does a reload.
  */
+import { statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { ConfigError } from "../errors.ts";
 import { contradictions, type Entry, resolveEntry, type Surroundings, withoutEffect } from "./entry.ts";
@@ -28,6 +29,12 @@ interface Draft {
   readonly secrets: readonly string[];
 }
 
+function isSameFile(one: string, other: string): boolean {
+  const a = statSync(one, { throwIfNoEntry: false });
+  const b = statSync(other, { throwIfNoEntry: false });
+  return one === other || (a !== undefined && b !== undefined && a.ino === b.ino && a.dev === b.dev);
+}
+
 /**
  * @param file path of the file, absolute or relative to the working directory
  * @param env where `${NAME}` is looked up
@@ -46,6 +53,10 @@ export async function loadConfig(file: string, env: NodeJS.ProcessEnv): Promise<
 
   const top = await loadTop(source, around);
   if ("problems" in top) throw new ConfigError(sayAll(top.problems).join("\n"));
+  if (top.audit !== undefined && isSameFile(top.audit.file, path)) {
+    const remedy = "Name another file: records would be appended to the configuration.";
+    throw new ConfigError(say({ path: ["audit", "file"], reason: "is this configuration file itself", remedy }));
+  }
   const drafts = await draftEntries(source, env);
   const { secrets, warnings: topWarnings, maxResultBytes, pin, ...rest } = top;
   const inherited = { ...around, timeouts: top.timeouts, maxResultBytes, pin };

@@ -208,7 +208,7 @@ export class HostSession {
 
   /** A cancelled request gets no answer (spec.md R130); its id is free again either way. */
   #settle(key: string, exchange: Exchange, idText: string, answer: Answer): void {
-    this.#inFlight.delete(key);
+    if (this.#inFlight.get(key) === exchange) this.#inFlight.delete(key);
     if (!exchange.cancellation.cancelled) this.#answer(idText, answer);
     if (this.#inFlight.size === 0) this.#idle?.();
   }
@@ -267,6 +267,8 @@ export class HostSession {
     } else if (method === "notifications/cancelled") {
       const requestId = frame.text("requestId");
       const exchange = requestId === undefined ? undefined : this.#inFlight.get(idKey(requestId));
+      // Its id is free from here on: it will not be answered.
+      if (exchange !== undefined) this.#inFlight.delete(idKey(requestId!));
       exchange?.cancellation.cancel(frame.string("reason") ?? "cancelled by the host");
     } else if (method === "notifications/progress") {
       this.#asks.progress(Number(frame.text("progressToken")), frame);
@@ -283,16 +285,21 @@ export class HostSession {
   /** What is not one valid message. Without an id that can be read the error goes out with id null (JSON-RPC 2.0, 5.1). */
   #refuse(fault: ScanFault, bytes: Buffer): void {
     if (fault.fault === "batch") return this.#batch(bytes);
+    const valid = fault.fault === "malformed" || fault.fault === "duplicate";
+    const has = (key: string): boolean => valid && findMember(bytes, 0, bytes.length, key) !== undefined;
     // A notification is never answered, even a broken one.
-    if (
-      fault.idText === undefined &&
-      fault.method !== undefined &&
-      findMember(bytes, 0, bytes.length, "id") === undefined
-    ) {
+    if (fault.idText === undefined && fault.method !== undefined && !has("id")) {
       this.#options.log.debug(
         { method: fault.method, reason: fault.reason },
         "a broken notification of the host was dropped",
       );
+      return;
+    }
+    if (fault.method === undefined && (has("result") || has("error"))) {
+      // A broken answer of the host: it is not answered, and the question that it was for has none.
+      const text = `the host's answer is malformed: ${fault.reason}`;
+      this.#asks.fail(Number(fault.idText), new Fault("BAD_ANSWER", text));
+      this.#options.log.warn({ id: fault.idText }, text);
       return;
     }
     const code = fault.fault === "syntax" ? "PARSE_ERROR" : "INVALID_REQUEST";

@@ -5,6 +5,7 @@
 import type { Log } from "../log.ts";
 import { addMember, replaceMember } from "../wire/edits.ts";
 import type { Frame } from "../wire/frame.ts";
+import { rowOf } from "../wire/methods.ts";
 import { splice } from "../wire/splice.ts";
 import type { Catalogue, ListMethod } from "./catalogue.ts";
 import type { Elicitations } from "./elicitations.ts";
@@ -49,6 +50,11 @@ export class Notify {
       this.#options.log.debug({ server }, "a task status was dropped");
       return;
     }
+    const row = rowOf(method);
+    if (row !== undefined && (row.type === "request" || row.from === "host")) {
+      this.#options.log.debug({ server, method }, "a notification that only a host may send was dropped");
+      return;
+    }
     for (const host of this.#options.hostsOf(server)) host.notify([frame.bytes]);
   }
 
@@ -60,10 +66,8 @@ export class Notify {
   #message(server: string, frame: Frame): void {
     const level = frame.string("level");
     const logger = frame.string("logger");
-    const edit =
-      logger === undefined
-        ? addMember(frame, `"logger":${JSON.stringify(server)}`)
-        : replaceMember(frame, "logger", JSON.stringify(`${server}/${logger}`));
+    const name = JSON.stringify(logger === undefined ? server : `${server}/${logger}`);
+    const edit = frame.has("logger") ? replaceMember(frame, "logger", name) : addMember(frame, `"logger":${name}`);
     const chunks = frame.bytes[frame.bodyStart] === 0x7b ? splice(frame.bytes, [edit]) : [frame.bytes];
     for (const host of this.#options.hostsOf(server)) {
       if (this.#options.levels.allows(host.id, level)) host.notify(chunks);

@@ -92,6 +92,11 @@ function byName(
   });
 }
 
+/** -32602, unlike a read: completion knows no other code for a reference (2025-11-25, server/utilities/completion). */
+function unknownReference(uri: string): Fault {
+  return new Fault("UNKNOWN_ITEM", `Unknown resource or template: ${uri}`, { data: { uri } });
+}
+
 const REF_KEYS: ReadonlySet<string> = new Set(["type", "name", "uri"]);
 
 /** Of two members with one key a server may take the other one than policy judged. */
@@ -112,9 +117,13 @@ async function byReference(options: ResolveOptions, next: Handler<Resolved>, exc
   if (ref?.type === "ref/resource" && typeof ref.uri === "string") {
     exchange.trail.publicName = ref.uri;
     const { catalogue } = options;
-    const { certain } = catalogue.ownersOf(ref.uri);
-    if (certain === undefined) throw unknownItem("resource", ref.uri);
-    return next(aim(exchange, catalogue.resource(certain)));
+    const { uri } = ref;
+    const { certain } = catalogue.ownersOf(uri);
+    if (certain === undefined) throw unknownReference(uri);
+    return next(aim(exchange, catalogue.resource(certain))).catch((error: unknown) => {
+      // A hidden one is answered like one that does not exist.
+      throw error instanceof Fault && error.code === "RESOURCE_NOT_FOUND" ? unknownReference(uri) : error;
+    });
   }
   throw new Fault(
     "INVALID_PARAMS",

@@ -1,5 +1,5 @@
 /** File system calls that the audit file needs whole. */
-import { closeSync, constants, fsyncSync, openSync, writeSync } from "node:fs";
+import { closeSync, constants, existsSync, fsyncSync, mkdirSync, openSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 
 /** @throws file system errors; `written` says how much of it is in the file */
@@ -7,6 +7,22 @@ export function writeWhole(fd: number, bytes: Buffer, written: (count: number) =
   for (let done = 0; done < bytes.length; ) {
     done += writeSync(fd, bytes, done);
     written(done);
+  }
+}
+
+/**
+ * A folder and what is missing above it, mode 0700. Step by step: Node's own `recursive` never returns where a parent can
+ * be seen but not be made in (below /proc).
+ */
+export function makeFolder(path: string): void {
+  if (existsSync(path)) return;
+  const above = dirname(path);
+  if (above !== path) makeFolder(above);
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    // Another process was faster.
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
   }
 }
 

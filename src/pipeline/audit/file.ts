@@ -10,7 +10,6 @@ import {
   fsync,
   fsyncSync,
   ftruncateSync,
-  mkdirSync,
   openSync,
   renameSync,
   type Stats,
@@ -19,7 +18,7 @@ import {
 import { dirname } from "node:path";
 import { chained, closing, FIRST, type Position, startAt } from "./chain.ts";
 import type { Signer } from "./checkpoint.ts";
-import { closeQuietly, syncFolder, writeWhole } from "./disk.ts";
+import { closeQuietly, makeFolder, syncFolder, writeWhole } from "./disk.ts";
 import type { Begins, Link } from "./line.ts";
 import { mend } from "./mend.ts";
 import type { AuditLine } from "./record.ts";
@@ -77,7 +76,7 @@ export class AuditFile {
 
   /** @throws file system errors */
   open(): Found {
-    mkdirSync(dirname(this.path), { recursive: true, mode: 0o700 });
+    makeFolder(dirname(this.path));
     const fd = openSync(this.path, APPEND | constants.O_CREAT, 0o600);
     try {
       const stats = fstatSync(fd);

@@ -2,20 +2,11 @@
  * One writer for one audit file: two would break its chain. A lock file beside it names the process that writes; one
  * whose process is gone (killed, or the machine went down) is taken over. Node has no `flock`, which would need no file.
  */
-import {
-  closeSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  unlinkSync,
-  writeSync,
-} from "node:fs";
+import { closeSync, openSync, readFileSync, renameSync, rmSync, statSync, unlinkSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import { Fault } from "../../errors.ts";
 import type { Log } from "../../log.ts";
+import { makeFolder } from "./disk.ts";
 
 export interface FileLock {
   readonly path: string;
@@ -64,7 +55,7 @@ export function lockFor(path: string, log: Log): FileLock | undefined {
 
 function acquire(file: string): FileLock {
   const path = `${file}.lock`;
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  makeFolder(dirname(file));
   const own = JSON.stringify({ pid: process.pid, started: startOf(process.pid) });
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     if (create(path, own)) {

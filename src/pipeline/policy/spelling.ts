@@ -7,11 +7,13 @@
 const NONE: readonly string[] = [];
 /** Escapes, backslashes, dot segments, doubled slashes, capitals in scheme or authority. */
 const unusual = /%|\\|\/\.|[^:/]\/\/|\/{4}|^[^/:]*[A-Z][^/:]*:|^[^/]*:\/\/[^/]*[A-Z]/;
+/** What URL parsers of servers take out or fill in: spaces around, tabs within, and all but `file:///`. */
+const odd = /[\u0000-\u0020]|^file:(?!\/\/\/)/i;
 const start = /^([A-Za-z][A-Za-z0-9+.-]*):(?:(\/\/)([^/?#]*))?/;
 
 /** The plain forms that differ from `uri`; none for a URI that is written plainly. */
 export function plainSpellings(uri: string): readonly string[] {
-  if (!unusual.test(uri)) return NONE;
+  if (!unusual.test(uri) && !odd.test(uri)) return NONE;
   const text = decodeEscapes(uri).replaceAll("\\", "/");
   const [head, scheme, slashes = "", authority = ""] = start.exec(text) ?? ["", ""];
   const base = head === "" ? "" : `${scheme!.toLowerCase()}:${slashes}`;
@@ -20,8 +22,15 @@ export function plainSpellings(uri: string): readonly string[] {
   const forms = new Set([base + host + withoutDots(rest)]);
   // Servers with a scheme of their own often take what stands for a host as the first folder: "docs://public/../x".
   if (rest.includes("..")) forms.add(base + withoutDots(authority + rest));
+  const parsed = asParsed(uri);
+  if (parsed !== undefined) forms.add(parsed);
   forms.delete(uri);
   return [...forms];
+}
+
+/** As a WHATWG URL parser reads it, escapes taken out; undefined for what it refuses. */
+function asParsed(uri: string): string | undefined {
+  return URL.canParse(uri) ? decodeEscapes(new URL(uri).href) : undefined;
 }
 
 /** Percent escapes that are UTF-8, each run for itself; others stay as they are. */
