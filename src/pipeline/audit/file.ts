@@ -88,7 +88,8 @@ export class AuditFile {
         size = this.#size;
       }
       const tail = readTail(fd, size);
-      const known = this.#position;
+      // `prev` is computed when it is asked for: a copy needs it by name.
+      const known = this.#position && { ...this.#position, prev: this.#position.prev };
       const before = tail.link === undefined ? this.#before() : undefined;
       const link = known ?? tail.link ?? before!.link;
       const foreign = known !== undefined && tail.link !== undefined && tail.link.prev !== known.prev;
@@ -202,7 +203,7 @@ export class AuditFile {
 
   /** Where the chain stood before a file without any record. A kill may have come between setting aside and beginning. */
   #before(): { link: Link; begins: Begins | undefined } {
-    const known = this.#position;
+    const known = this.#position && { ...this.#position, prev: this.#position.prev };
     const link = known ?? linkBehind(asideFiles(this.path)) ?? FIRST;
     if (link.seq === FIRST.seq) return { link, begins: undefined };
     return { link, begins: known === undefined || this.#setAside ? "rotated" : "anew" };

@@ -22,8 +22,11 @@ export function plainSpellings(uri: string): readonly string[] {
   const forms = new Set([base + host + withoutDots(rest)]);
   // Servers with a scheme of their own often take what stands for a host as the first folder: "docs://public/../x".
   if (rest.includes("..")) forms.add(base + withoutDots(authority + rest));
-  const parsed = asParsed(uri);
-  if (parsed !== undefined) forms.add(parsed);
+  const parsed = odd.test(uri) ? asParsed(uri) : undefined;
+  if (parsed !== undefined && parsed !== uri) {
+    const plain = plainSpellings(parsed);
+    for (const form of plain.length === 0 ? [parsed] : plain) forms.add(form);
+  }
   forms.delete(uri);
   return [...forms];
 }
