@@ -12,8 +12,9 @@
 import { userOf } from "./approvals.ts";
 import type { Config, ServerConfig } from "./config/types.ts";
 import { connect } from "./connect.ts";
+import type { HostFacts } from "./downstream/facts.ts";
 import { mergeCapabilities, mergeInstructions, type ServerFacts } from "./downstream/handshake.ts";
-import { type HostFacts, HostSession } from "./downstream/session.ts";
+import { HostSession } from "./downstream/session.ts";
 import { Fault } from "./errors.ts";
 import {
   type Answer,

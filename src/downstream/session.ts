@@ -15,16 +15,8 @@ import { progressRoute } from "../wire/progress.ts";
 import { type ScanFault, scan } from "../wire/scan.ts";
 import { errorFrame, resultFrame, withId } from "../wire/splice.ts";
 import { elements, findMember } from "../wire/values.ts";
-import { negotiate } from "../wire/version.ts";
 import { Asks } from "./asks.ts";
-
-/** What a host said in `initialize`. */
-export interface HostFacts {
-  readonly capabilities: Readonly<Record<string, unknown>>;
-  readonly client: { readonly name: string; readonly version: string };
-  /** Negotiated, not what it asked for. */
-  readonly revision: string;
-}
+import { type HostFacts, readFacts } from "./facts.ts";
 
 export interface SessionOptions {
   /** Writes one message to the host: chunks joined = one JSON text. */
@@ -220,13 +212,13 @@ export class HostSession {
         new Fault("INVALID_REQUEST", "initialize was sent before: one session, one initialize"),
       );
     }
-    const params = frame.bodyStart < 0 ? undefined : (frame.body() as Record<string, unknown>);
-    if (params === undefined || Array.isArray(params) || typeof params.protocolVersion !== "string") {
+    const facts = readFacts(frame);
+    if (facts === undefined) {
       return this.#fail(idText, new Fault("INVALID_PARAMS", "initialize needs params.protocolVersion, a string"));
     }
     this.#phase = "initializing";
-    const revision = negotiate(params.protocolVersion);
-    this.#host = { capabilities: objectOf(params.capabilities), client: clientOf(params.clientInfo), revision };
+    this.#host = facts;
+    const { revision } = facts;
     this.#caller = { session: this.id, client: this.#host.client, principal: undefined, revision, era: "legacy" };
     this.#initializing = this.#options
       .initialize(this.#host)
@@ -326,16 +318,4 @@ export class HostSession {
       } else this.receive(message, part);
     }
   }
-}
-
-function objectOf(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
-}
-
-function clientOf(value: unknown): HostFacts["client"] {
-  const info = objectOf(value);
-  return {
-    name: typeof info.name === "string" ? info.name : "unknown",
-    version: typeof info.version === "string" ? info.version : "unknown",
-  };
 }
