@@ -5,6 +5,7 @@
  */
 import { EventStreamParser } from "./event-stream.ts";
 import type { HttpCall } from "./http-channel.ts";
+import { networkError } from "./http-errors.ts";
 import { mediaType } from "./http-headers.ts";
 import { DEFAULT_RETRY_MS, type HttpLink, type HttpSession, MAX_RETRY_MS, reconnectDelay } from "./http-link.ts";
 import { type Intake, takeMessage, takeOversize } from "./intake.ts";
@@ -71,7 +72,11 @@ export class ListenStream {
       },
       data: (chunk) => parser.push(chunk),
       end: () => this.#again(),
-      failed: () => this.#again(),
+      failed: (error, started) => {
+        if (!this.#stopped)
+          log.debug({ server, reason: networkError(error, started, this.#link).message }, "the GET stream is cut");
+        this.#again();
+      },
     });
     if (!this.#stopped && this.#timer === undefined) this.#call = call;
   }
