@@ -5,8 +5,8 @@ import { tempDir } from "../support/dir.ts";
 
 describe("the configuration file", () => {
   it("is the one that --config names, relative to the working directory, though it may not exist", () => {
-    expect(findConfig("sub/c.json", { SWITCHYARD_CONFIG: "/other" }, "/work", "linux")).toBe("/work/sub/c.json");
-    expect(findConfig("/abs/c.json", {}, "/work", "linux")).toBe("/abs/c.json");
+    expect(findConfig("sub/c.json", { SWITCHYARD_CONFIG: "/other" }, "/folder", "linux")).toBe("/folder/sub/c.json");
+    expect(findConfig("/abs/c.json", {}, "/folder", "linux")).toBe("/abs/c.json");
     expect(findConfig("c.json", {}, "C:\\work", "win32")).toBe("C:\\work\\c.json");
   });
 

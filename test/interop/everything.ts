@@ -30,7 +30,7 @@ export function everythingBehaves({ transport, open, exact }: Way): void {
     let pair: Pair;
     let direct: Host;
     let proxied: Host;
-    let roots = [{ uri: "file:///work/one", name: "one" }];
+    let roots = [{ uri: "file:///roots/one", name: "one" }];
 
     beforeAll(async () => {
       const { entry, direct: peer } = await open(shared);
@@ -234,11 +234,11 @@ export function everythingBehaves({ transport, open, exact }: Way): void {
 
     test("the server learns the host's roots, and that they have changed", async () => {
       const told = await pair.sameCall("get-roots-list");
-      expect(JSON.stringify(told)).toContain("file:///work/one");
-      roots = [...roots, { uri: "file:///work/two", name: "two" }];
+      expect(JSON.stringify(told)).toContain("file:///roots/one");
+      roots = [...roots, { uri: "file:///roots/two", name: "two" }];
       for (const peer of pair.both) {
         peer.notify("notifications/roots/list_changed");
-        await until(async () => (await peer.callText(pair.nameAt(peer, "get-roots-list"))).includes("/work/two"), {
+        await until(async () => (await peer.callText(pair.nameAt(peer, "get-roots-list"))).includes("/roots/two"), {
           what: "the new roots at the server",
         });
       }
