@@ -1,5 +1,7 @@
 /** The part of the file that is no server, checked and completed. Any mistake in it stops the start. */
+
 import { resolve } from "node:path";
+import { isObject } from "../wire/objects.ts";
 import { auditKeyProblem, auditKeyWarning } from "./audit-key.ts";
 import {
   defaultCheckpointEvery,
@@ -112,8 +114,4 @@ export function policyWarnings(policy: PolicyConfig, servers: readonly { readonl
       return [{ path, reason: "matches no entry of mcpServers", remedy: "Check the spelling." }];
     }),
   );
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

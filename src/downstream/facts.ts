@@ -1,5 +1,7 @@
 /** What a legacy host says of itself in `initialize`. */
+
 import type { Frame } from "../wire/frame.ts";
+import { objectOf } from "../wire/objects.ts";
 import { negotiate } from "../wire/version.ts";
 
 export interface HostFacts {
@@ -22,8 +24,4 @@ export function readFacts(initialize: Frame): HostFacts | undefined {
     },
     revision: negotiate(protocolVersion),
   };
-}
-
-function objectOf(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
 }

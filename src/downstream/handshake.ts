@@ -2,6 +2,7 @@
  * What we tell a legacy host about ourselves: capabilities, instructions, identity. Pure functions of what the servers
  * have said so far. Static for the life of the session (spec.md §4.1, §4.7, §4.8).
  */
+import { isObject } from "../wire/objects.ts";
 
 /** What one server said in its handshake; `undefined` facts while it is still starting. */
 export interface ServerFacts {
@@ -14,10 +15,6 @@ export interface ServerFacts {
 
 const SERVER_TEXT_LIMIT = 2 * 1024;
 const TOTAL_TEXT_LIMIT = 16 * 1024;
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
 
 /**
  * The union. Lists are always offered, with listChanged: servers come and go and we announce it. The rest is offered if

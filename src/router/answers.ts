@@ -3,9 +3,11 @@
  * proxy's business: aliases of resource URIs, revisions older than the server's, and error codes that would mislead about
  * the whole (spec.md §3.14, §3.15, §3.17).
  */
+
 import type { Answer, Exchange, Target } from "../exchange.ts";
 import { INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED } from "../wire/codes.ts";
 import { downgradeResult } from "../wire/ladder.ts";
+import { objectOf } from "../wire/objects.ts";
 import { errorFrame, resultFrame } from "../wire/splice.ts";
 import { rewriteUris, uriSpans } from "../wire/uris.ts";
 import type { Catalogue } from "./catalogue.ts";
@@ -101,8 +103,4 @@ export class AnswerRules {
 /** SDK servers answer -32602 for a missing resource; a host of this era expects -32002 (spec.md §3.17, T7). */
 function saysNotFound(error: WireError, uri: string): boolean {
   return objectOf(error.data).uri === uri || /not found/i.test(String(error.message));
-}
-
-function objectOf(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
 }

@@ -2,11 +2,13 @@
  * Questions of a server to the host: sampling, elicitation, roots. Relayed as they are, under an id of ours; what the host
  * did not declare is refused here, and an answer is never made up (spec.md §3.6, R153–R156).
  */
+
 import type { Config } from "../config/types.ts";
 import { Fault, undeclared } from "../errors.ts";
 import type { Answer, Exchange } from "../exchange.ts";
 import { rewrite, tokenEdit } from "../wire/edits.ts";
 import { downgradeQuestion } from "../wire/ladder.ts";
+import { isObject } from "../wire/objects.ts";
 import { type Edit, resultFrame } from "../wire/splice.ts";
 import type { Elicitations } from "./elicitations.ts";
 import type { Host } from "./hosts.ts";
@@ -79,8 +81,4 @@ export class Questions {
 /** `{}` means forms alone (2025-06-18 knows nothing else). */
 export function takesForms({ elicitation }: Readonly<Record<string, unknown>>): boolean {
   return isObject(elicitation) && (isObject(elicitation.form) || !isObject(elicitation.url));
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

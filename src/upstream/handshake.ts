@@ -3,10 +3,12 @@
  * Towards a server we declare what this host declared, intersected with what we can carry (spec.md §4.1): nothing is
  * added that the host did not say, so a server never asks what nobody can answer.
  */
+
 import { Fault } from "../errors.ts";
 import { rewrite } from "../wire/edits.ts";
 import type { Frame } from "../wire/frame.ts";
 import type { Leg } from "../wire/leg.ts";
+import { isObject } from "../wire/objects.ts";
 import { requestFrame } from "../wire/splice.ts";
 import { isLegacyRevision, LATEST_LEGACY } from "../wire/version.ts";
 import type { RequestSpec } from "./requests.ts";
@@ -27,10 +29,6 @@ export interface ServerHello {
 }
 
 const UI_EXTENSION = "io.modelcontextprotocol/ui";
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
 
 function declaredCapabilities(host: HostView): Record<string, unknown> {
   const { roots, sampling, elicitation, extensions } = host.capabilities;

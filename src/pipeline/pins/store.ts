@@ -2,6 +2,7 @@
  * The pin file: read, checked, and written whole or not at all, by one process at a time. Mode 0600. What is in it but
  * cannot be relied on is reported, never mended: only a person does that (`switchyard pin --accept`).
  */
+
 import {
   closeSync,
   fsyncSync,
@@ -13,6 +14,7 @@ import {
   statSync,
   writeSync,
 } from "node:fs";
+import { isObject } from "../../wire/objects.ts";
 import {
   type Book,
   type Damaged,
@@ -180,8 +182,4 @@ function isList(key: string): key is PinnedList {
 
 function isPin(value: unknown): value is Pin {
   return isObject(value) && typeof value["sha256"] === "string" && typeof value["text"] === "string";
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
